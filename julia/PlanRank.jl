@@ -1,0 +1,5 @@
+module PlanRank
+include("errors.jl")
+include("task.jl")
+include("bridge.jl")
+end

@@ -1,0 +1,3 @@
+from planrank.cli import main
+
+main()

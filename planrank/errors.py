@@ -1,0 +1,58 @@
+"""The one exception users meet, and the exit codes of every command."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes, numbered as other planners number them."""
+
+    OK = 0
+    UNSOLVABLE = 11
+    GAVE_UP = 12
+    OUT_OF_MEMORY = 22
+    OUT_OF_TIME = 23
+    BAD_PDDL = 31
+    INTERNAL = 32
+    UNSUPPORTED = 34
+    USAGE = 36
+    INTERRUPTED = 130
+
+
+EXIT_OF_KIND = {
+    "syntax": Exit.BAD_PDDL,
+    "meaning": Exit.BAD_PDDL,
+    "unsupported": Exit.UNSUPPORTED,
+    "time": Exit.OUT_OF_TIME,
+    "memory": Exit.OUT_OF_MEMORY,
+    "usage": Exit.USAGE,
+    "runtime": Exit.USAGE,
+    "internal": Exit.INTERNAL,
+}
+
+
+class PlanrankError(Exception):
+    """Something planrank can say in one sentence, with the place in a text that is to blame where there is one.
+
+    `kind` is a key of `EXIT_OF_KIND`; "runtime" means that Julia is missing or cannot be set up.
+    """
+
+    def __init__(self, message: str, kind: str = "usage", file: str = "", line: int = 0, column: int = 0):
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.file = file
+        self.line = line
+        self.column = column
+
+    @property
+    def exit_code(self) -> Exit:
+        return EXIT_OF_KIND[self.kind]
+
+    def __str__(self) -> str:
+        place = self.file + (f":{self.line}:{self.column}" if self.line else "")
+        return f"{place}: {self.message}" if place else self.message
+
+    def __reduce__(self):
+        return type(self), (self.message, self.kind, self.file, self.line, self.column)

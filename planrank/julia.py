@@ -1,0 +1,143 @@
+"""The bridge to Julia, and the only file that imports juliacall.
+
+Julia starts at the first call, on one thread, before torch, and leaves signals to Python. Everything that goes
+wrong in it comes out as `PlanrankError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from planrank import __version__, paths
+from planrank.errors import PlanrankError
+from planrank.runtime import image, record, wheel
+
+_module = None
+_juliacall = None
+_functions: dict = {}
+
+
+def module():
+    """planrank's Julia module, started if it is not running yet."""
+    global _module, _juliacall
+    if _module is None:
+        runtime = find_runtime()
+        # juliapkg tells on standard output, where plans and JSON go, what it looks at.
+        with environment(variables(runtime)), contextlib.redirect_stdout(io.StringIO()):
+            unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, []) if hasattr(signal, "pthread_sigmask") else None
+            import juliacall
+
+            # Julia blocks Ctrl-C and termination in the thread that starts it, even when told to leave signals alone.
+            if unblocked is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+            _juliacall = juliacall
+            _module = load_module(juliacall.Main)
+        found = str(_module.module_version())
+        if found != __version__:
+            raise PlanrankError(f"the Julia module is version {found}, expected {__version__}", "runtime")
+    return _module
+
+
+def find_runtime() -> record.Runtime:
+    if record.users_own() or os.environ.get("PLANRANK_ROAD") == "official":
+        return record.Runtime("official")
+    runtime = record.load()
+    if runtime is None:
+        raise PlanrankError("Julia is not set up yet; run `planrank setup`", "runtime")
+    found = version("juliacall")
+    if runtime.road == "wheel" and found != wheel.JULIACALL:
+        fix = f"pip install juliacall=={wheel.JULIACALL}"
+        raise PlanrankError(f"juliacall {found} is installed, but this Julia needs {wheel.JULIACALL}; run `{fix}`", "runtime")
+    return runtime
+
+
+def usable_image(runtime: record.Runtime) -> Path | None:
+    """The system image for the sources as they are now, unless it is missing or PLANRANK_IMAGE=no."""
+    if runtime.road != "wheel" or os.environ.get("PLANRANK_IMAGE") == "no":
+        return None
+    file = image.file()
+    return file if file.exists() else None
+
+
+def variables(runtime: record.Runtime) -> dict[str, str]:
+    """Variables to start with; what the user has set stays."""
+    chosen = {"PYTHON_JULIACALL_THREADS": "1", "PYTHON_JULIACALL_HANDLE_SIGNALS": "no"}
+    chosen["PYTHON_JULIACALL_AUTOLOAD_IPYTHON_EXTENSION"] = "no"
+    chosen = {name: os.environ.get(name, value) for name, value in chosen.items()}
+    if runtime.road == "wheel":
+        chosen |= wheel.environment(Path(runtime.prefix))
+        found = usable_image(runtime)
+        if found:
+            chosen["PYTHON_JULIACALL_SYSIMAGE"] = str(found)
+        elif os.environ.get("PLANRANK_IMAGE") != "no":
+            why = "no system image fits planrank's Julia sources, so starting takes about 20 s; run `planrank setup`"
+            print(f"planrank: {why}", file=sys.stderr)
+    return chosen
+
+
+@contextlib.contextmanager
+def environment(chosen: dict[str, str]):
+    """Set variables for the start only, so that other programs started from here do not see them."""
+    before = {name: os.environ.get(name) for name in chosen}
+    os.environ.update(chosen)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def load_module(main):
+    """From the system image if it is in there, else from the sources."""
+    loaded = main.seval(
+        'get(Base.loaded_modules, Base.PkgId(Base.UUID("5b1d4c52-7f0f-4f7a-9d3e-6f1f0c9a2e11"), "PlanRank"), nothing)'
+    )
+    if loaded is not None:
+        return loaded
+    main.seval("push!")(main.LOAD_PATH, str(paths.shared()))
+    main.seval("import PlanRank")
+    return main.PlanRank
+
+
+def call(name: str, *arguments):
+    """Call a function of the Julia module."""
+    function = _functions.get(name)
+    if function is None:
+        # Looking a name up crosses the bridge too, so it is done once.
+        function = _functions[name] = getattr(module(), name)
+    try:
+        return function(*arguments)
+    except _juliacall.JuliaError as e:
+        raise translated(e) from None
+
+
+def translated(error) -> Exception:
+    kind, message, file, line, column = module().error_fields(error.exception)
+    if kind == "internal":
+        message = f"internal error in Julia: {message.splitlines()[0]}"
+        if os.environ.get("PLANRANK_DEBUG"):
+            message += f"\n{error}"
+    return PlanrankError(message, kind, file, line, column)
+
+
+def view(array) -> np.ndarray:
+    """A Julia vector as a NumPy array over the same memory; Julia must not resize it afterwards."""
+    return np.asarray(array)
+
+
+def lend(array: np.ndarray, dtype) -> tuple[int, int]:
+    """Address and length of a NumPy array for Julia to borrow during one call; the caller keeps it alive."""
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        raise TypeError(f"expected a contiguous array of {np.dtype(dtype)}, found {array.dtype}")
+    return array.ctypes.data, array.size

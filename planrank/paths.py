@@ -1,0 +1,27 @@
+"""Where the files that come with planrank are, and where it keeps what it makes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def shared() -> Path:
+    """The folder of Project.toml, julia/ and domains/: inside an installed package, else the checkout."""
+    inside = PACKAGE / "share"
+    return inside if inside.is_dir() else PACKAGE.parent
+
+
+def julia_sources() -> list[Path]:
+    """What planrank's Julia module is made of, in a fixed order."""
+    root = shared()
+    sources = (p for p in root.joinpath("julia").rglob("*.jl") if "test" not in p.relative_to(root).parts)
+    return [root / "Project.toml", *sorted(sources)]
+
+
+def cache() -> Path:
+    """The cache folder, by the XDG convention."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "planrank"

@@ -1,0 +1,1 @@
+"""Finds or makes the Julia that planrank runs on, and keeps its system image."""

@@ -1,0 +1,112 @@
+"""`planrank setup`: one Julia for planrank, by the shortest road that leads there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+from planrank import paths
+from planrank.errors import PlanrankError
+from planrank.runtime import image, record, wheel
+from planrank.runtime.processes import run
+from planrank.runtime.progress import Progress
+
+NO_LINKER = (
+    "no C compiler was found (cc, gcc or clang; CC names another): planrank works, but without a system image every "
+    "command takes about 20 s to start; install one and run `planrank setup` again"
+)
+
+
+def set_up(road: str | None = None, progress: Progress | None = None) -> record.Runtime:
+    """Make sure that planrank has a Julia and, on the wheel road, a system image. Does nothing if it has."""
+    progress = progress or Progress()
+    try:
+        with locked(progress):
+            return set_up_locked(road, progress)
+    except OSError as e:
+        place = e.filename or paths.cache()
+        raise PlanrankError(f"set-up cannot write {place}: {e.strerror or e}", "runtime") from None
+
+
+@contextmanager
+def locked(progress: Progress):
+    """One set-up at a time in a cache folder; what a killed one left half-made is removed."""
+    cache = paths.cache()
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(cache / "setup.lock")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        progress.say("another set-up is running here; waiting for it")
+        lock.acquire()
+    try:
+        for leftover in [*cache.glob("image-*"), *cache.glob("making-*")]:
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+    finally:
+        lock.release()
+
+
+def set_up_locked(road: str | None, progress: Progress) -> record.Runtime:
+    runtime = record.load()
+    if runtime is None or (road is not None and road != runtime.road):
+        runtime = choose_road(road, progress)
+        record.save(runtime)
+    if runtime.road == "wheel" and Path(runtime.prefix) != wheel_prefix():
+        runtime = take_wheel_road(progress)
+        record.save(runtime)
+    if runtime.road == "wheel" and not image.file().exists():
+        if image.linker() is None:
+            progress.say(f"warning: {NO_LINKER}")
+        elif os.environ.get("PLANRANK_IMAGE") != "no":
+            image.build(Path(runtime.prefix), progress)
+    return runtime
+
+
+def choose_road(road: str | None, progress: Progress) -> record.Runtime:
+    """The official road where Julia and its registry can be had, else the wheel road."""
+    tried = []
+    for name, take in (("official", take_official_road), ("wheel", take_wheel_road)):
+        if road not in (None, name):
+            continue
+        try:
+            return take(progress)
+        except PlanrankError as e:
+            tried.append(f"{name} road: {e}")
+    raise PlanrankError("no Julia could be had; " + "; ".join(tried), "runtime")
+
+
+def take_official_road(progress: Progress) -> record.Runtime:
+    """juliapkg finds the user's Julia or downloads one, and installs PythonCall from Julia's registry."""
+    # Without a limit a firewall that drops packets would hold this up for minutes.
+    script = "import socket; socket.setdefaulttimeout(20); import juliapkg; juliapkg.resolve()"
+    with progress.step("looking for Julia, or downloading it, by way of juliapkg"):
+        run("juliapkg", [sys.executable, "-c", script])
+    with progress.step("compiling planrank's Julia module"):
+        environment = os.environ | {"PLANRANK_ROAD": "official"}
+        run("the first start of Julia", [sys.executable, "-m", "planrank.runtime.rehearsal"], environment)
+    return record.Runtime("official")
+
+
+def wheel_prefix() -> Path:
+    return paths.cache() / f"julia-{wheel.JULIA}-{wheel.recipe_digest()}"
+
+
+def take_wheel_road(progress: Progress) -> record.Runtime:
+    reason = wheel.why_not_here()
+    if reason:
+        raise PlanrankError(reason, "runtime")
+    prefix = wheel_prefix()
+    if not prefix.exists():
+        making = paths.cache() / f"making-{os.getpid()}"
+        try:
+            wheel.assemble(making, progress)
+            os.replace(making, prefix)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    return record.Runtime("wheel", str(prefix))

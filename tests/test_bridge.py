@@ -1,0 +1,103 @@
+"""The bridge to Julia: arrays without copies, errors, start-up in processes of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import start_python
+
+from planrank import julia
+from planrank.errors import PlanrankError
+
+
+def run_python(script: str, **environment) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
+
+
+def test_julia_vectors_are_viewed_in_place():
+    vector = julia.call("ramp", 4)
+    first, second = julia.view(vector), julia.view(vector)
+    assert first.dtype == np.float32 and first.tolist() == [0, 1, 2, 3]
+    first[2] = 40
+    assert second[2] == 40
+    assert julia.module().sum_of(*julia.lend(second, np.float32)) == 44
+
+
+def test_julia_reads_numpy_memory_in_place():
+    numbers = np.array([1, 2, 3.5], dtype=np.float32)
+    assert julia.call("sum_of", *julia.lend(numbers, np.float32)) == 6.5
+    numbers[0] = 10
+    assert julia.call("sum_of", *julia.lend(numbers, np.float32)) == 15.5
+
+
+def test_a_view_outlives_the_name_of_its_vector():
+    view = julia.view(julia.call("ramp", 100_000))
+    for _ in range(20):
+        julia.call("ramp", 100_000)
+    assert view[-1] == 99_999
+
+
+@pytest.mark.parametrize("array", [np.zeros(4), np.zeros((4, 4), np.float32)[:, 1], np.zeros(4, np.int32)])
+def test_only_arrays_that_need_no_copy_are_lent(array):
+    with pytest.raises(TypeError, match="contiguous array of float32"):
+        julia.lend(array, np.float32)
+
+
+def test_other_julia_errors_become_internal_ones():
+    with pytest.raises(PlanrankError) as caught:
+        julia.call("sum_of", 0, -1)
+    assert caught.value.kind == "internal"
+    assert "InexactError" in caught.value.message and "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("order", ["import planrank.julia as j; j.module(); import torch",
+                                   "import torch; import planrank.julia as j; j.module()"])  # fmt: skip
+def test_julia_and_torch_live_together_in_either_order(order):
+    done = run_python(f"{order}\nassert torch.ones(3).sum() == 3; assert j.call('ramp', 3)[2] == 2; print('fine')")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "fine\n"
+
+
+def test_julia_runs_on_one_thread_and_leaves_the_environment_alone():
+    script = """
+import os
+before = dict(os.environ)
+from planrank import julia
+julia.module()
+assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
+import juliacall
+print(juliacall.Main.Threads.nthreads())
+"""
+    done = run_python(script)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_variables_of_the_user_win(monkeypatch):
+    monkeypatch.setenv("PYTHON_JULIACALL_THREADS", "2")
+    assert julia.variables(julia.find_runtime())["PYTHON_JULIACALL_THREADS"] == "2"
+    monkeypatch.setenv("PYTHON_JULIAPKG_EXE", "/somewhere/julia")
+    assert julia.find_runtime().road == "official"
+
+
+def test_ctrl_c_between_calls_is_a_keyboard_interrupt():
+    script = """
+from planrank import julia
+julia.module()
+print("ready", flush=True)
+try:
+    while True:
+        julia.call("ramp", 1000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = start_python(script)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "interrupted\n")
