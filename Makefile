@@ -9,6 +9,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 run: $(VENV)/installed
 	$(BIN)/planrank setup
 	$(BIN)/planrank doctor
+	$(BIN)/planrank solve domains/blocksworld/domain.pddl domains/blocksworld/example.pddl --search gbfs --plan-file -
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup

@@ -11,10 +11,17 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+DOMAIN = Path(__file__).parent.parent / "domains/blocksworld/domain.pddl"
+PROBLEM = """
+(define (problem three-blocks) (:domain blocksworld) (:objects a b c - block)
+  (:init (on-table a) (on-table b) (on c a) (clear c) (clear b) (handempty))
+  (:goal (and (on a b) (on b c))))
+"""
 
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
@@ -53,6 +60,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     repeats = parser.parse_args().repeats
 
+    problem = Path(tempfile.mkdtemp()) / "three-blocks.pddl"
+    problem.write_text(PROBLEM)
+    COMMANDS["planrank solve"] = ["-m", "planrank", "solve", str(DOMAIN), str(problem), "--plan-file", "-"]
     for arguments in COMMANDS.values():
         seconds(arguments)
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
@@ -68,6 +78,7 @@ def main() -> None:
     rows = [
         ("doctor / import torch", median["planrank doctor"] / median["import torch"], 2.0, ""),
         ("--help minus empty Python", median["planrank --help"] - median["python -c pass"], 0.35, "s"),
+        ("solve minus --help", median["planrank solve"] - median["planrank --help"], 1.0, "s"),
         ("start of Julia", start, 1.5, "s"),
         ("a call without arguments", 1e6 * small_call, 20, "µs"),
         ("a call with an array of 1,000", 1e6 * array_call, 20, "µs"),

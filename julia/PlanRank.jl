@@ -1,5 +1,33 @@
+"Parsing, grounding, heuristics and search for planrank; the Python package holds everything users touch."
 module PlanRank
+
 include("errors.jl")
+include("limits.jl")
 include("task.jl")
+include("tokens.jl")
+include("syntax.jl")
+include("declarations.jl")
+include("formulas.jl")
+include("parse.jl")
+include("normalise.jl")
+include("relations.jl")
+include("join.jl")
+include("reach.jl")
+include("settle.jl")
+include("costs.jl")
+include("ground.jl")
+include("load.jl")
+include("validate.jl")
+include("states.jl")
+include("successors.jl")
+include("openlist.jl")
+include("heuristics/relaxed.jl")
+include("heuristics/simple.jl")
+include("heuristics/additive.jl")
+include("heuristics/lmcut.jl")
+include("heuristics/make.jl")
+include("search.jl")
 include("bridge.jl")
+include("workload.jl")
+
 end

@@ -1,3 +1,3 @@
-from planrank.cli import main
+from planrank.cli import run
 
-main()
+run()

@@ -28,6 +28,7 @@ EXIT_OF_KIND = {
     "memory": Exit.OUT_OF_MEMORY,
     "usage": Exit.USAGE,
     "runtime": Exit.USAGE,
+    "interrupted": Exit.INTERRUPTED,
     "internal": Exit.INTERNAL,
 }
 

@@ -7,6 +7,7 @@ wrong in it comes out as `PlanrankError`.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import os
 import signal
@@ -31,15 +32,13 @@ def module():
     if _module is None:
         runtime = find_runtime()
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
-        with environment(variables(runtime)), contextlib.redirect_stdout(io.StringIO()):
-            unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, []) if hasattr(signal, "pthread_sigmask") else None
+        quiet = contextlib.redirect_stdout(io.StringIO())
+        with environment(variables(runtime)), process_as_it_was(), quiet:
             import juliacall
 
-            # Julia blocks Ctrl-C and termination in the thread that starts it, even when told to leave signals alone.
-            if unblocked is not None:
-                signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
             _juliacall = juliacall
             _module = load_module(juliacall.Main)
+            _module.ask_before_going_on(ctypes.cast(stop_asked, ctypes.c_void_p).value)
         found = str(_module.module_version())
         if found != __version__:
             raise PlanrankError(f"the Julia module is version {found}, expected {__version__}", "runtime")
@@ -55,7 +54,9 @@ def find_runtime() -> record.Runtime:
     found = version("juliacall")
     if runtime.road == "wheel" and found != wheel.JULIACALL:
         fix = f"pip install juliacall=={wheel.JULIACALL}"
-        raise PlanrankError(f"juliacall {found} is installed, but this Julia needs {wheel.JULIACALL}; run `{fix}`", "runtime")
+        raise PlanrankError(
+            f"juliacall {found} is installed, but this Julia needs {wheel.JULIACALL}; run `{fix}`", "runtime"
+        )
     return runtime
 
 
@@ -98,6 +99,29 @@ def environment(chosen: dict[str, str]):
                 os.environ[name] = value
 
 
+@contextlib.contextmanager
+def process_as_it_was():
+    """Undo what starting Julia does to the process, even when it is told to leave signals alone.
+
+    It blocks Ctrl-C and termination in this thread, and makes pipes on standard input and output non-blocking, on which
+    Python's own reading and writing fails.
+    """
+    if os.name != "posix":
+        yield
+        return
+    signals = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    blocking = {}
+    for stream in (0, 1, 2):
+        with contextlib.suppress(OSError):  # a closed one
+            blocking[stream] = os.get_blocking(stream)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        for stream, was in blocking.items():
+            os.set_blocking(stream, was)
+
+
 def load_module(main):
     """From the system image if it is in there, else from the sources."""
     loaded = main.seval(
@@ -108,6 +132,39 @@ def load_module(main):
     main.seval("push!")(main.LOAD_PATH, str(paths.shared()))
     main.seval("import PlanRank")
     return main.PlanRank
+
+
+_stop = False
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int)
+def stop_asked() -> int:
+    """Julia calls this in long loops."""
+    return _stop
+
+
+def call_long(name: str, *arguments):
+    """Like `call`, for functions that may take seconds: Julia asks meanwhile whether Ctrl-C was pressed."""
+    global _stop
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return call(name, *arguments)
+
+    def remember(*_) -> None:
+        global _stop
+        _stop = True
+
+    try:
+        # An exception raised inside the callback would be lost, so a note is made of the signal instead.
+        signal.signal(signal.SIGINT, remember)
+    except ValueError:  # not the main thread, which alone receives signals
+        return call(name, *arguments)
+    try:
+        return call(name, *arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if _stop:
+            _stop = False
+            raise KeyboardInterrupt
 
 
 def call(name: str, *arguments):

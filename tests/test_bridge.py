@@ -99,5 +99,27 @@ except KeyboardInterrupt:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    try:
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, output) == (0, "interrupted\n")
+
+
+def test_pipes_stay_blocking():
+    """Julia would make them non-blocking, and a line that comes late would look like the end of the input."""
+    script = """
+import sys
+from planrank import julia
+for line in sys.stdin:
+    print(int(julia.call("ramp", int(line))[-1]), flush=True)
+"""
+    process = start_python(script, stdin=subprocess.PIPE)
+    try:
+        for number in (3, 5):
+            process.stdin.write(f"{number}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == f"{number - 1}\n"
+            time.sleep(0.2)
+    finally:
+        process.kill()

@@ -82,8 +82,10 @@ def record_statements(prefix: Path, scratch: Path) -> Path:
     if before not in text:
         raise PlanrankError(f"juliacall {wheel.JULIACALL} was expected, another one is installed", "runtime")
     module.write_text(text.replace(before, f"argv = [CONFIG['exepath'], '--trace-compile={statements}']"))
-    python_path = os.pathsep.join([str(scratch), str(paths.PACKAGE.parent), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": python_path, "PLANRANK_IMAGE": "no"}
+    folders = [str(scratch), str(paths.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # Only what is compiled matters here, not how well. What lies in the user's folder is not ours to import.
+    options = {"PYTHON_JULIACALL_OPTIMIZE": "0", "PLANRANK_IMAGE": "no", "PYTHONSAFEPATH": "1"}
+    environment = os.environ | options | {"PYTHONPATH": os.pathsep.join(folders)}
     run("the rehearsal for the system image", [sys.executable, "-m", "planrank.runtime.rehearsal"], environment)
     return statements
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +24,9 @@ class Runtime:
 
 
 def users_own() -> list[str]:
-    return [name for name in USERS_OWN if os.environ.get(name)]
+    """Those that are set, in the environment or as Python's -X options."""
+    as_option = {name: name.removeprefix("PYTHON_").lower().replace("_", "-") for name in USERS_OWN}
+    return [name for name in USERS_OWN if os.environ.get(name) or sys._xoptions.get(as_option[name])]
 
 
 def file() -> Path:

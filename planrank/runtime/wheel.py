@@ -52,7 +52,9 @@ STAND_INS = {
 def why_not_here() -> str | None:
     """The reason why this machine cannot take the wheel road, if there is one."""
     if platform.system() != "Linux" or platform.machine() not in WHEELS:
-        return f"the wheel road exists for Linux on {' and '.join(WHEELS)}, not {platform.system()} {platform.machine()}"
+        return (
+            f"the wheel road exists for Linux on {' and '.join(WHEELS)}, not {platform.system()} {platform.machine()}"
+        )
     return None
 
 

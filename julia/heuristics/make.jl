@@ -1,0 +1,18 @@
+const HEURISTICS = Dict{Symbol,Any}(:blind => BlindHeuristic, :goalcount => GoalCountHeuristic, :hmax => MaxHeuristic,
+    :hadd => AddHeuristic, :ff => FFHeuristic, :lmcut => LMCutHeuristic)
+
+function make_heuristic(task::Task, name::Symbol, limits::Limits = Limits())
+    known = join(sort!(collect(keys(HEURISTICS))), ", ")
+    haskey(HEURISTICS, name) || throw(PlanRankError(:usage, "unknown heuristic `$name`; known: $known"))
+    HEURISTICS[name](task, limits)
+end
+
+"The value for a state given as a list of facts; for tests and one-off questions."
+evaluate_facts(heuristic, task::Task, facts) = evaluate(heuristic, pack_facts(facts, nwords(task)), 0)
+
+"Whether Inf proves that the goal cannot be reached."
+has_safe_dead_ends(heuristic) = true
+
+"Whether one evaluation takes long enough to look at the clock after each."
+is_costly(heuristic) = true
+is_costly(::Union{BlindHeuristic,GoalCountHeuristic}) = false

@@ -1,0 +1,264 @@
+# Heuristics answer `evaluate(heuristic, words, offset)` for the packed state at words[offset+1:…]; Inf is a dead end.
+
+"""
+The task without deletes. Propositions are the facts, then one for each fact that is somewhere required to be false, and
+last the goal. Every operator, every conditional effect and every disjunct of the goal is one relaxed operator with all
+its adds. What cannot help to reach the goal is left out.
+
+Operators with the same preconditions form a group, which is what explorations count and settle: there are often ten
+times fewer groups than operators.
+"""
+struct RelaxedTask
+    nprops::Int
+    goal::Int32
+    pre::Rows                           # of each group
+    needed_by::Rows                     # for each proposition the groups that need it
+    without_pre::Int32                  # the group that needs nothing, 0 if there is none
+    group_ops::Vector{Int32}            # group i has operators group_ops[i]:group_ops[i+1]-1
+    add::Rows                           # of each operator
+    cost::Vector{Int32}
+    origin::Vector{Int32}               # operator of the task, 0 for the goal's
+    positive::Vector{UInt64}            # facts that matter when true
+    negative::Vector{UInt64}            # facts that matter when false
+    negative_prop::Vector{Int32}        # their propositions, in the order of facts
+    negative_first::Vector{Int32}       # for each word, how many of them come before it
+end
+
+ngroups(r::RelaxedTask) = length(r.pre)
+
+const MOST_PRECONDITIONS = 60_000
+
+"Relaxed operators while they are collected."
+struct RelaxedOperators
+    opposite::Vector{Int32}             # for each fact the proposition that says it is false, 0 if nothing needs that
+    pres::Vector{Vector{Int32}}
+    adds::Vector{Vector{Int32}}
+    costs::Vector{Int32}
+    origins::Vector{Int32}
+end
+
+function RelaxedTask(task::Task, limits::Limits = Limits())
+    opposite = opposites(task)
+    goal = Int32(nfacts(task) + count(!iszero, opposite) + 1)
+    operators = relaxed_operators(task, opposite, goal)
+    check(limits, PREPARING)
+    relevant = keep_relevant!(operators, goal)
+    check(limits, PREPARING)
+    pres, adds = operators.pres, operators.adds
+
+    # Same preconditions lie together; of operators that differ in deletes only, the cheapest comes first and is kept.
+    keys = [sort_key(pres[o], adds[o], operators.costs[o]) for o in 1:length(pres)]
+    kept, starts = Int[], Int[]
+    for o in sortperm(keys)
+        isempty(adds[o]) && continue
+        same_pre = !isempty(kept) && pres[kept[end]] == pres[o]
+        same_pre && adds[kept[end]] == adds[o] && continue
+        push!(kept, o)
+        same_pre || push!(starts, length(kept))
+    end
+    check(limits, PREPARING)
+    pre = rows_of(pres[kept[starts]])
+    without_pre = isempty(starts) || !isempty(pres[kept[1]]) ? 0 : 1
+
+    positive_facts = Int[f for f in 1:nfacts(task) if relevant[f]]
+    negative_facts = Int[f for f in 1:nfacts(task) if opposite[f] != 0 && relevant[opposite[f]]]
+    negative = pack_facts(negative_facts, nwords(task))
+    negative_first = Int32[0]
+    for word in negative
+        push!(negative_first, negative_first[end] + count_ones(word))
+    end
+    RelaxedTask(goal, goal, pre, transposed(pre, goal), without_pre, Int32[starts; length(kept) + 1],
+        rows_of(adds[kept]), operators.costs[kept], operators.origins[kept],
+        pack_facts(positive_facts, nwords(task)), negative, opposite[negative_facts], negative_first)
+end
+
+function sort_key(pre::Vector{Int32}, add::Vector{Int32}, cost::Int32)
+    key = push!(copy(pre), zero(Int32))
+    append!(key, add)
+    push!(key, cost)
+end
+
+function opposites(task::Task)
+    opposite = zeros(Int32, nfacts(task))
+    for negated in (task.neg, task.cond_neg, task.goal_neg), fact in negated.values
+        opposite[fact] = 1
+    end
+    next = nfacts(task)
+    for fact in 1:nfacts(task)
+        opposite[fact] == 0 || (opposite[fact] = next += 1)
+    end
+    opposite
+end
+
+function relaxed_operators(task::Task, opposite::Vector{Int32}, goal::Int32)
+    operators = RelaxedOperators(opposite, Vector{Int32}[], Vector{Int32}[], Int32[], Int32[])
+    for o in 1:noperators(task)
+        pre, neg = Vector(row(task.pre, o)), Vector(row(task.neg, o))
+        add_relaxed!(operators, pre, neg, row(task.add, o), row(task.del, o), task.op_cost[o], o)
+        for c in task.cond_offsets[o]:task.cond_offsets[o+1]-1
+            add_relaxed!(operators, [pre; row(task.cond_pre, c)], [neg; row(task.cond_neg, c)], row(task.cond_add, c),
+                row(task.cond_del, c), task.op_cost[o], o)
+        end
+    end
+    reach_goal, nothing_deleted = view([goal], 1:1), view(Int32[], 1:0)
+    for r in 1:length(task.goal_pos)
+        add_relaxed!(operators, Vector(row(task.goal_pos, r)), Vector(row(task.goal_neg, r)), reach_goal,
+            nothing_deleted, zero(Int32), 0)
+    end
+    operators
+end
+
+function add_relaxed!(operators::RelaxedOperators, pre::Vector{Int32}, neg::Vector{Int32}, add, del, cost, origin)
+    needs = sort!([pre; operators.opposite[neg]])
+    unique!(needs)
+    length(needs) > MOST_PRECONDITIONS &&
+        throw(PlanRankError(:unsupported, "heuristics take at most $MOST_PRECONDITIONS preconditions of an action"))
+    gives = Int32[]
+    for fact in add
+        fact in needs || fact in gives || push!(gives, fact)
+    end
+    for fact in del
+        prop = operators.opposite[fact]
+        prop == 0 || prop in needs || prop in gives || push!(gives, prop)
+    end
+    push!(operators.pres, needs)
+    push!(operators.adds, sort!(gives))
+    push!(operators.costs, cost)
+    push!(operators.origins, origin)
+    nothing
+end
+
+"Drop adds from which no chain of operators leads to the goal; says which propositions are left."
+function keep_relevant!(operators::RelaxedOperators, goal::Int32)
+    achievers = transposed(rows_of(operators.adds), goal)
+    relevant = fill(false, goal)
+    relevant[goal] = true
+    waiting = Int32[goal]
+    while !isempty(waiting)
+        for operator in row(achievers, pop!(waiting)), prop in operators.pres[operator]
+            relevant[prop] && continue
+            relevant[prop] = true
+            push!(waiting, prop)
+        end
+    end
+    for add in operators.adds
+        filter!(prop -> relevant[prop], add)
+    end
+    relevant
+end
+
+function rows_of(lists)
+    rows = Rows()
+    for list in lists
+        append!(rows.values, list)
+        push!(rows.offsets, length(rows.values) + 1)
+    end
+    rows
+end
+
+"Row v lists the rows of `rows` that hold the value v."
+function transposed(rows::Rows, nvalues::Integer)
+    offsets = zeros(Int32, nvalues + 1)
+    offsets[1] = 1
+    for value in rows.values
+        offsets[value+1] += 1
+    end
+    cumsum!(offsets, offsets)
+    next = copy(offsets)
+    values = similar(rows.values)
+    for i in 1:length(rows), value in row(rows, i)
+        values[next[value]] = i
+        next[value] += 1
+    end
+    Rows(offsets, values)
+end
+
+"Call `visit` with every proposition that holds in the state."
+@inline function each_true_prop(visit::F, relaxed::RelaxedTask, words, offset::Int) where {F}
+    @inbounds for i in 1:length(relaxed.positive)
+        bits = words[offset+i] & relaxed.positive[i]
+        while bits != 0
+            visit(((i - 1) << 6 + trailing_zeros(bits) + 1) % Int32)
+            bits &= bits - one(UInt64)
+        end
+    end
+    isempty(relaxed.negative_prop) && return
+    @inbounds for i in 1:length(relaxed.negative)
+        mask = relaxed.negative[i]
+        bits = ~words[offset+i] & mask
+        while bits != 0
+            lowest = bits & -bits
+            visit(relaxed.negative_prop[relaxed.negative_first[i]+count_ones(mask & (lowest - one(UInt64)))+1])
+            bits ⊻= lowest
+        end
+    end
+end
+
+"""
+The queue of a Dijkstra exploration: a list for every small cost, a binary heap for what is beyond. Entries whose
+proposition has become cheaper since stay in it; whoever pops them skips them.
+"""
+mutable struct CostQueue
+    heads::Vector{Int32}                # of the list for cost c, at c + 1; 0 if empty
+    prop::Vector{Int32}
+    next::Vector{Int32}
+    used::Int
+    current::Int
+    highest::Int
+    beyond::Vector{Tuple{Int32,Int32}}  # cost, proposition
+end
+
+const SMALL_COSTS = 1 << 13
+
+CostQueue() = CostQueue(zeros(Int32, SMALL_COSTS), zeros(Int32, 64), zeros(Int32, 64), 0, 0, -1, [])
+
+function Base.empty!(queue::CostQueue)
+    @inbounds for c in queue.current:queue.highest
+        queue.heads[c+1] = 0
+    end
+    queue.used = 0
+    queue.current = 0
+    queue.highest = -1
+    isempty(queue.beyond) || empty!(queue.beyond)
+    nothing
+end
+
+@inline function enqueue!(queue::CostQueue, cost::Int32, prop::Int32)
+    if cost >= SMALL_COSTS
+        heap_push!(<, queue.beyond, (cost, prop))
+        return
+    end
+    at = queue.used + 1
+    at > length(queue.prop) && lengthen!(queue)
+    queue.used = at
+    @inbounds queue.prop[at] = prop
+    @inbounds queue.next[at] = queue.heads[cost+1]
+    @inbounds queue.heads[cost+1] = at
+    cost > queue.highest && (queue.highest = cost)
+    nothing
+end
+
+@noinline function lengthen!(queue::CostQueue)
+    resize!(queue.prop, 2 * length(queue.prop))
+    resize!(queue.next, 2 * length(queue.next))
+    nothing
+end
+
+"The next cost and proposition in order of cost; proposition 0 when the queue is empty."
+@inline function dequeue!(queue::CostQueue)
+    @inbounds while queue.current <= queue.highest
+        at = queue.heads[queue.current+1]
+        if at != 0
+            queue.heads[queue.current+1] = queue.next[at]
+            return queue.current % Int32, queue.prop[at]
+        end
+        queue.current += 1
+    end
+    isempty(queue.beyond) && return zero(Int32), zero(Int32)
+    heap_pop!(<, queue.beyond)
+end
+
+const UNREACHED = typemax(Int32)
+const COST_CAP = Int32(1 << 30)         # sums beyond it are cut off, not wrapped
+const MOST_EXPENSIVE = COST_CAP - one(Int32)
+@inline capped(cost::Int64) = min(cost, Int64(COST_CAP)) % Int32

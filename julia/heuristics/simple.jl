@@ -1,0 +1,31 @@
+"0 in goal states, elsewhere the cost of the cheapest action."
+struct BlindHeuristic
+    goal::GoalTest
+    cheapest::Float64
+end
+
+BlindHeuristic(task::Task, ::Limits = Limits()) =
+    BlindHeuristic(GoalTest(task), minimum(task.op_cost; init = typemax(Int32)))
+
+evaluate(b::BlindHeuristic, words, offset::Int) = is_goal(b.goal, words, offset) ? 0.0 : b.cheapest
+
+"How many literals of the goal do not hold; of a disjunction, the fewest of any disjunct."
+struct GoalCountHeuristic
+    goal::GoalTest
+end
+
+GoalCountHeuristic(task::Task, ::Limits = Limits()) = GoalCountHeuristic(GoalTest(task))
+
+function evaluate(c::GoalCountHeuristic, words, offset::Int)
+    goal = c.goal
+    fewest = Inf
+    @inbounds for r in 1:length(goal.offsets)-1
+        missing_literals = 0
+        for i in goal.offsets[r]:goal.offsets[r+1]-1
+            wanted = goal.words[i]
+            missing_literals += count_ones(missing_bits(wanted, words[offset+wanted.word]))
+        end
+        fewest = min(fewest, missing_literals)
+    end
+    fewest
+end

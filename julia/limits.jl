@@ -1,0 +1,33 @@
+"""
+How long and with how much resident memory (bytes) the process may go on. Long loops ask now and then with `check`.
+"""
+struct Limits
+    deadline::Float64                   # compared with time()
+    memory::Int
+end
+
+Limits() = Limits(Inf, typemax(Int))
+
+const PREPARING = "preparing the search"
+
+"A function of the host program, without arguments, that answers with 1 if the user wants to stop."
+const STOP_QUESTION = Ref{Ptr{Cvoid}}(C_NULL)
+
+stop_asked() = STOP_QUESTION[] != C_NULL && ccall(STOP_QUESTION[], Cint, ()) != 0
+
+function check(limits::Limits, doing::String)
+    stop_asked() && throw(PlanRankError(:interrupted, "interrupted while $doing"))
+    time() >= limits.deadline && throw(PlanRankError(:time, "out of time while $doing"))
+    limits.memory < typemax(Int) && resident_bytes() > limits.memory &&
+        throw(PlanRankError(:memory, "out of memory while $doing"))
+    nothing
+end
+
+peak_bytes() = Int(Sys.maxrss())
+
+"Memory of this process that is in use now; where the system does not say, the most it ever was."
+function resident_bytes()
+    Sys.islinux() || return peak_bytes()
+    pages = split(read("/proc/self/statm", String))[2]
+    parse(Int, pages) * Int(ccall(:getpagesize, Cint, ()))
+end

@@ -1,0 +1,49 @@
+"""How long a command may take and how much memory it may use."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+NO_LIMIT = 2**62
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`deadline` is compared with `time.time()`; `memory` is bytes of resident memory of the whole process."""
+
+    deadline: float = math.inf
+    memory: int = NO_LIMIT
+
+    @classmethod
+    def of(cls, seconds: float | None = None, megabytes: float | None = None, started: float | None = None) -> Limits:
+        """As users give them. Without a memory limit the machine's own is kept, so that it does not start to swap."""
+        started = time.time() if started is None else started
+        deadline = math.inf if seconds is None else started + seconds
+        return cls(deadline, available_memory() if megabytes is None else int(megabytes * 2**20))
+
+    def seconds_left(self) -> float:
+        return self.deadline - time.time()
+
+
+def process_started() -> float:
+    """When this process began, as a value of `time.time()`; now, where the system does not say."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        uptime = float(Path("/proc/uptime").read_text().split()[0])
+        return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.time()
+
+
+def available_memory() -> int:
+    """Nearly all that the system can give without swapping; no limit where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return NO_LIMIT
+    return int(0.95 * 1024 * kilobytes)

@@ -1,0 +1,135 @@
+"""A ground planning task: held by Julia, looked at from Python as arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from planrank import julia
+from planrank.limits import Limits
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of varying length in two flat arrays: row i is `values[offsets[i]:offsets[i + 1]]`."""
+
+    offsets: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {i} of {len(self)}")
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
+
+class Task:
+    """Facts and operators are numbered from 0. Arrays are views of Julia's memory, made when first asked for.
+
+    `pre`, `neg`, `add` and `delete` are rows of facts, one row for each operator: needed, needed false, made true, made
+    false. A state is a row of `words` 64-bit words; fact f is bit f % 64 of word f // 64.
+    """
+
+    def __init__(self, handle):
+        self.handle = handle
+        self.domain, self.problem = julia.call("task_names", handle)
+        facts, operators, words, disjuncts, scale, unit = julia.call("dimensions", handle)
+        self.fact_count: int = facts
+        self.operator_count: int = operators
+        self.words: int = words
+        self.goal_count: int = disjuncts
+        self.cost_scale: int = scale
+        self.unit_cost: bool = unit
+        self.parse_seconds, self.ground_seconds = julia.call("task_seconds", handle)
+
+    def __repr__(self) -> str:
+        return f"<Task {self.problem}: {self.fact_count} facts, {self.operator_count} operators>"
+
+    def names(self, what: str) -> list[str]:
+        """Of "facts", "operators", "objects", "predicates" or "schemas"; made anew with each call."""
+        joined = julia.call("joined_names", self.handle, what)
+        return joined.split("\n") if joined else []
+
+    def _rows(self, name: str) -> Rows:
+        offsets, values = julia.call("task_rows", self.handle, name)
+        return Rows(julia.view(offsets), julia.view(values))
+
+    def _column(self, name: str) -> np.ndarray:
+        return julia.view(julia.call("task_column", self.handle, name))
+
+    @cached_property
+    def pre(self) -> Rows:
+        return self._rows("pre")
+
+    @cached_property
+    def neg(self) -> Rows:
+        return self._rows("neg")
+
+    @cached_property
+    def add(self) -> Rows:
+        return self._rows("add")
+
+    @cached_property
+    def delete(self) -> Rows:
+        return self._rows("del")
+
+    @cached_property
+    def goal(self) -> Rows:
+        """Facts that must be true, a row for each disjunct of the goal."""
+        return self._rows("goal_pos")
+
+    @cached_property
+    def init(self) -> np.ndarray:
+        return self._column("init")
+
+    @cached_property
+    def schema_of_operator(self) -> np.ndarray:
+        return self._column("op_schema")
+
+    @cached_property
+    def predicate_of_fact(self) -> np.ndarray:
+        return self._column("fact_predicate")
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """As integers; divide by `cost_scale` for what the user wrote."""
+        return julia.view(julia.call("task_costs", self.handle))
+
+    def packed(self, facts) -> np.ndarray:
+        """The state in which just these facts hold."""
+        bits = np.zeros(64 * self.words, np.uint8)
+        bits[list(facts)] = 1
+        return np.packbits(bits, bitorder="little").view(np.uint64)
+
+    def facts_in(self, state: np.ndarray) -> np.ndarray:
+        """The facts that hold in a packed state."""
+        return np.flatnonzero(np.unpackbits(state.view(np.uint8), bitorder="little"))
+
+    def digest(self) -> dict[str, object]:
+        """How many facts and actions there are and which, as hashes of their sorted names."""
+        facts, actions = sorted(self.names("facts")), sorted(self.names("operators"))
+        return {
+            "facts": len(facts),
+            "actions": len(actions),
+            "facts_sha": short_hash(facts),
+            "actions_sha": short_hash(actions),
+            "parse_seconds": self.parse_seconds,
+            "ground_seconds": self.ground_seconds,
+        }
+
+
+def short_hash(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def load(domain: str | os.PathLike, problem: str | os.PathLike, limits: Limits | None = None) -> Task:
+    """Parse and ground."""
+    limits = limits or Limits.of()
+    return Task(julia.call_long("load", str(Path(domain)), str(Path(problem)), limits.deadline, limits.memory))
