@@ -42,14 +42,16 @@ def attempt(planner: str, domain: Path, problem: Path, seconds: float) -> dict:
         command = [str(part) for part in COMMANDS[planner](domain, problem, Path(folder), seconds)]
         started = time.monotonic()
         try:
-            log = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=folder).stdout
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=folder)
         except subprocess.TimeoutExpired:
             return {"solved": False}
         spent = time.monotonic() - started
-    length = re.search(r"Plan length: (\d+) step", log)
+    if done.returncode in (1, 2, *range(30, 40)):
+        raise SystemExit(f"{planner} does not run: {done.stdout[-500:]}{done.stderr[-500:]}")
+    length = re.search(r"Plan length: (\d+) step", done.stdout)
     if length is None:
         return {"solved": False}
-    expanded = re.search(r"Expanded (\d+) state", log)
+    expanded = re.search(r"Expanded (\d+) state", done.stdout)
     return {"solved": True, "seconds": spent, "length": int(length[1]), "expanded": int(expanded[1])}
 
 
@@ -62,7 +64,7 @@ def main() -> None:
     options = parser.parse_args()
 
     rows = []
-    for domain in sorted(options.instances.glob("*/domain.pddl")):
+    for domain in sorted(options.instances.resolve().glob("*/domain.pddl")):
         problems = sorted(p for p in domain.parent.glob("*.pddl") if p != domain)[:: options.every]
         runs = [(planner, domain, problem, options.seconds) for problem in problems for planner in COMMANDS]
         with ThreadPoolExecutor(options.jobs) as pool:
@@ -80,7 +82,8 @@ def main() -> None:
     for r in rows:
         means = " | ".join("" if r[k] is None else f"{r[k]:.2f}" for k in ("seconds", "length", "expanded"))
         table.append(f"| {r['domain']} | {r['planner']} | {r['solved']} of {r['problems']} | {means} |")
-    head = f"GBFS with hFF, {options.seconds:g} s of wall time for the whole process, {options.jobs} at a time.\n\n"
+    head = f"GBFS with hFF, {options.seconds:g} s of wall time for the whole process, {options.jobs} at a time"
+    head += f", one problem in {options.every}.\n\n" if options.every > 1 else ".\n\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "classical.md").write_text(head + "\n".join(table) + "\n")
     (RESULTS / "classical.json").write_text(json.dumps(rows, indent=1) + "\n")

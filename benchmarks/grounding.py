@@ -183,7 +183,7 @@ def measure(tools: list[Tool], instances, repeats: int) -> list[dict]:
             if good:
                 row[f"{tool}_actions"] = good[0][2]
             else:
-                row[f"{tool}_error"] = given[-1]
+                row[f"{tool}_error"] = re.sub(r"/\S*/", "", given[-1].split("\n")[0])
         rows.append(row)
         print(
             name,
