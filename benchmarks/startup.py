@@ -11,23 +11,26 @@ import platform
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-DOMAIN = Path(__file__).parent.parent / "domains/blocksworld/domain.pddl"
-PROBLEM = """
-(define (problem three-blocks) (:domain blocksworld) (:objects a b c - block)
-  (:init (on-table a) (on-table b) (on c a) (clear c) (clear b) (handempty))
-  (:goal (and (on a b) (on b c))))
-"""
+EXAMPLE = Path(__file__).parent.parent / "domains/blocksworld"
 
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "import torch": ["-c", "import torch"],
     "planrank --help": ["-m", "planrank", "--help"],
     "planrank doctor": ["-m", "planrank", "doctor"],
+    "planrank solve": [
+        "-m",
+        "planrank",
+        "solve",
+        f"{EXAMPLE}/domain.pddl",
+        f"{EXAMPLE}/example.pddl",
+        "--plan-file",
+        "-",
+    ],
 }
 
 # Prints seconds until juliacall is imported, and seconds of one call of each of two kinds.
@@ -60,9 +63,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     repeats = parser.parse_args().repeats
 
-    problem = Path(tempfile.mkdtemp()) / "three-blocks.pddl"
-    problem.write_text(PROBLEM)
-    COMMANDS["planrank solve"] = ["-m", "planrank", "solve", str(DOMAIN), str(problem), "--plan-file", "-"]
     for arguments in COMMANDS.values():
         seconds(arguments)
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}

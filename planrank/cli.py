@@ -54,6 +54,14 @@ def doctor(as_json: bool) -> None:
 PDDL_FILE = click.Path(path_type=Path)
 
 
+def limit_options(command):
+    """The two limits that every command which grounds takes."""
+    amount = click.FloatRange(min=0)
+    memory = click.option("--memory-limit", type=amount, metavar="MB", help="Resident memory of the whole command.")
+    seconds = click.option("--time-limit", type=amount, metavar="S", help="Seconds for the whole command.")
+    return seconds(memory(command))
+
+
 @cli.command()
 @click.argument("domain", type=PDDL_FILE)
 @click.argument("problem", type=PDDL_FILE)
@@ -82,10 +90,7 @@ PDDL_FILE = click.Path(path_type=Path)
     "--reopen/--no-reopen", default=None, help="Take cheaper paths to closed states. [default: not in gbfs, bfs]"
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For random ties.")
-@click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help="Seconds for the whole command.")
-@click.option(
-    "--memory-limit", type=click.FloatRange(min=0), metavar="MB", help="Resident memory of the whole command."
-)
+@limit_options
 @click.option(
     "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."
 )
@@ -161,10 +166,7 @@ def validate(domain: Path, problem: Path, plan: Path) -> None:
 @click.argument("domain", type=PDDL_FILE)
 @click.argument("problem", type=PDDL_FILE)
 @click.option("--json", "json_file", metavar="FILE", help="Write counts and hashes as JSON; - prints it.")
-@click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help="Seconds for the whole command.")
-@click.option(
-    "--memory-limit", type=click.FloatRange(min=0), metavar="MB", help="Resident memory of the whole command."
-)
+@limit_options
 def ground(
     domain: Path, problem: Path, json_file: str | None, time_limit: float | None, memory_limit: float | None
 ) -> None:

@@ -52,3 +52,12 @@ def start_python(script: str, *arguments: str, **options) -> subprocess.Popen:
 
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_ctrl_c}
     return subprocess.Popen([sys.executable, "-c", script, *arguments], **pipes, **options)
+
+
+def interrupt(process: subprocess.Popen) -> tuple[str, str]:
+    """Press Ctrl-C and wait for the end; standard output and error. Nothing is left running if it does not come."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=60)
+    finally:
+        process.kill()

@@ -1,14 +1,13 @@
 """The bridge to Julia: arrays without copies, errors, start-up in processes of its own."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
-from conftest import start_python
+from conftest import interrupt, start_python
 
 from planrank import julia
 from planrank.errors import PlanrankError
@@ -98,11 +97,7 @@ except KeyboardInterrupt:
     process = start_python(script)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    try:
-        output, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    output, _ = interrupt(process)
     assert (process.returncode, output) == (0, "interrupted\n")
 
 

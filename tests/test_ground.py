@@ -3,13 +3,12 @@
 import json
 import random
 import re
-import signal
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import start_python
+from conftest import interrupt, start_python
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -133,11 +132,7 @@ def test_ctrl_c_stops_grounding(explosion):
     script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
     process = start_python(script, "ground", *map(str, explosion))
     time.sleep(2.5)
-    process.send_signal(signal.SIGINT)
-    try:
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    _, errors = interrupt(process)
     assert (process.returncode, errors.strip()) == (Exit.INTERRUPTED, "planrank: interrupted")
 
 

@@ -124,8 +124,8 @@ def test_values_from_python_lead_the_same_way(files, search, batch):
     assert outside.plan() == inside.plan()
 
 
-def test_a_textbook_gbfs_expands_the_same_number(files):
-    """Goal test on expansion, lower h first, then the newest."""
+def test_gbfs_stays_close_to_a_textbook_one(files):
+    """Lower h first, then the newest. Siblings come in another order; julia/test has the exact comparison."""
     import heapq
 
     task = load(*files)

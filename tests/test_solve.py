@@ -3,12 +3,12 @@
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from conftest import interrupt, start_python
 
 from planrank import paths
 from planrank.errors import Exit
@@ -114,16 +114,10 @@ def test_the_memory_limit_is_kept(planrank, endless, tmp_path):
 
 
 def test_ctrl_c_stops_a_search(endless, tmp_path):
-    from conftest import start_python
-
     script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
     process = start_python(script, "solve", str(BLOCKS), str(endless), "--search", "bfs", cwd=tmp_path)
     time.sleep(4)
-    process.send_signal(signal.SIGINT)
-    try:
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    _, errors = interrupt(process)
     assert process.returncode == Exit.INTERRUPTED
     assert "planrank: interrupted" in errors and "Traceback" not in errors
 
