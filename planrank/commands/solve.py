@@ -1,0 +1,90 @@
+"""`planrank solve`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planrank.choices import HEURISTICS, SEARCHES, TIES
+from planrank.commands.common import PDDL_FILE, limit_options, write_json
+
+
+@click.command()
+@click.argument("domain", type=PDDL_FILE)
+@click.argument("problem", type=PDDL_FILE)
+@click.option(
+    "--search",
+    type=click.Choice(SEARCHES),
+    default="gbfs",
+    show_default=True,
+    help="A*, greedy best-first, weighted A*, uniform cost or breadth-first.",
+)
+@click.option(
+    "--heuristic",
+    type=click.Choice(HEURISTICS),
+    default="ff",
+    show_default=True,
+    help="Estimate that guides the search (ucs and bfs use none).",
+)
+@click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
+@click.option(
+    "--ties",
+    type=click.Choice(TIES),
+    help="Which of equally good nodes comes first. [default: h_newest; bfs: oldest]",
+)
+@click.option(
+    "--reopen/--no-reopen", default=None, help="Take cheaper paths to closed states. [default: not in gbfs, bfs]"
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For random ties.")
+@limit_options
+@click.option(
+    "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
+def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **options) -> None:
+    """Find a plan for PROBLEM of DOMAIN, validate it and write it down."""
+    from planrank import plans
+    from planrank.limits import process_started
+    from planrank.search import EXIT_OF_STATUS
+    from planrank.search import solve as find_plan
+
+    for file in (plan_file, json_file):
+        if file not in (None, "-"):
+            plans.check_writable(Path(file))
+    progress = show_progress if sys.stderr.isatty() else None
+    result = find_plan(domain, problem, **options, started=process_started(), progress=progress)
+    if progress:
+        print("\r\x1b[K", end="", file=sys.stderr)
+
+    # What is printed for programs has standard output to itself.
+    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
+    if result.plan is not None:
+        text = plans.plan_text(result.plan, result.plan_cost, result.unit_cost)
+        if plan_file == "-":
+            click.echo(text, nl=False)
+        else:
+            plans.write_atomically(Path(plan_file), text)
+        print(f"Plan length: {result.plan_length} step(s).\nPlan cost: {result.plan_cost:g}", file=log)
+    else:
+        print(f"No plan: {result.status}; {result.reason}.", file=log)
+    counters = result.statistics
+    print(
+        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).\n"
+        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).\n"
+        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s\n"
+        f"Total time: {result.total_seconds:.6f}s\nPeak memory: {result.peak_kb} KB",
+        file=log,
+    )
+    write_json(json_file, result.as_json())
+    sys.exit(EXIT_OF_STATUS[result.status])
+
+
+def show_progress(counters, seconds: float) -> None:
+    if seconds >= 1:
+        line = (
+            f"\r{seconds:.0f} s, expanded {counters.expanded:,}, best h {counters.best_h:g}, states {counters.states:,}"
+        )
+        print(line, end="\x1b[K", file=sys.stderr, flush=True)
