@@ -27,7 +27,12 @@ include("heuristics/additive.jl")
 include("heuristics/lmcut.jl")
 include("heuristics/make.jl")
 include("search.jl")
+include("policy.jl")
+include("hypergraph.jl")
+include("deduplicate.jl")
+include("examples.jl")
 include("bridge.jl")
+include("learning.jl")
 include("workload.jl")
 
 end

@@ -88,7 +88,12 @@ run_slice(search::Search, heuristic, seconds::Real) = String(run!(search, heuris
 
 expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; seconds = seconds)
 insert_values(search::Search, address::Integer, n::Integer) = Base.insert!(search, borrowed(Float32, address, n))
+function insert_values_and_policy(search::Search, values, n, offsets, operators, logs, m)
+    insert_with_policy!(search, borrowed(Float32, values, n), borrowed(Int32, offsets, n + 1),
+                        borrowed(Int32, operators, m), borrowed(Float32, logs, m))
+end
 release_search(search::Search) = release!(search)
+expanded_states(search::Search) = search.expanded
 search_status(search::Search) = String(search.status)
 
 "(expanded, evaluated, generated, reopened, dead ends, best h, states, bytes)"
@@ -96,3 +101,25 @@ statistics(s::Search) = (s.expanded, s.evaluated, s.generated, s.reopened, s.dea
 
 plan_operators(search::Search) = from_zero(plan(search))
 plan_lines(l::LoadedTask, search::Search) = join((operator_name(l.task, o) for o in plan(search)), '\n')
+
+# Examples
+
+"""
+The columns of a ranking, as `planrank.ranking.Ranking` has them: states, path_g, open_state, open_from, open_until,
+open_g, open_later_on_path, child_offsets, child_state, child_cost, action, chosen. Costs are what the user wrote.
+"""
+function ranking_columns(l::LoadedTask, plan_text::AbstractString)
+    r = ranking_of_plan(l.task, plan_text)
+    as_written(costs) = Float32.(costs ./ l.task.cost_scale)
+    words = UInt64[r.store.words[i] for i in 1:r.store.count*r.store.nwords]
+    (words, as_written(r.path_g), from_zero(r.open_state), r.open_from, r.open_until, as_written(r.open_g),
+        UInt8[is_later_on_path(r, k) for k in 1:length(r.open_g)], from_zero(r.action_offsets), from_zero(r.child),
+        as_written(l.task.op_cost[r.action]), from_zero(r.action), from_zero(r.chosen))
+end
+
+"The node taken, 0 if there was none, and how many new states wait for their values."
+take_best(search::Search) = (Int(take_best!(search)), waiting(search))
+
+"The step from one node to the other in words, empty if there is none."
+joining_step(l::LoadedTask, search::Search, from::Integer, to::Integer) =
+    (o = joining_operator(search, from, to); o == 0 ? "" : operator_name(l.task, o))

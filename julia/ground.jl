@@ -270,6 +270,8 @@ function ground(domain::Domain, problem::Problem, limits::Limits=Limits())::Task
          add=Rows(it.add), add_slot=it.add.slots, del=Rows(it.del), del_slot=it.del.slots,
          cond_offsets=it.cond_offsets, cond_pre=Rows(it.cond_pre), cond_neg=Rows(it.cond_neg),
          cond_add=Rows(it.cond_add), cond_del=Rows(it.cond_del), cond_slot=it.cond_slot,
+         cond_pre_slot=it.cond_pre.slots, cond_neg_slot=it.cond_neg.slots, cond_add_slot=it.cond_add.slots,
+         cond_del_slot=it.cond_del.slots,
          init=init, goal_pos=goal_pos, goal_neg=goal_neg)
 end
 

@@ -1,10 +1,27 @@
-"The order of expansions: f = alpha·g + beta·h. Another rule needs its own type and method of `priority`."
+"""
+The order of expansions: f = alpha·g + beta·h. Another rule is another type with a method of `priority`, and where it keeps
+more about a path than its cost, of the functions below too; policy.jl has one.
+"""
 struct LinearRule
     alpha::Float64
     beta::Float64
 end
 
 @inline priority(rule::LinearRule, store::StateStore, id::Integer) = rule.alpha * store.g[id] + rule.beta * store.h[id]
+
+"Called before the successors of a node are made."
+@inline prepare_expansion!(::LinearRule, applicable::Vector{Int32}, parent::Int32) = nothing
+
+"Whether the path over `parent` to a state that is known is better than the one known."
+@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+    g < store.g[id]
+
+"Make this the path to state `id`."
+@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+    set_node!(store, id, parent, operator, g)
+
+bytes(::LinearRule) = 0
+release!(::LinearRule) = nothing
 
 """
 One forward search: open and closed lists, full duplicate detection, goal test when a node is popped.
@@ -51,14 +68,14 @@ function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
         GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
     add_state!(store, task.init)
-    set_node!(store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
+    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
     store.status[1] = IS_OPEN
     search
 end
 
 """
-`make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`. `reopen` and
-`ties` are the algorithm's own unless given.
+`make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
+`:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given.
 """
 function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
     ties::Union{Symbol,Nothing} = nothing, options...)
@@ -68,8 +85,10 @@ function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{B
         name === :wastar ? (LinearRule(1, weight), true) :
         name === :ucs ? (LinearRule(1, 0), true) :
         name === :bfs ? (LinearRule(1, 0), false) :
-        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, ucs, bfs"))
-    Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs,
+        name === :phs ? (PolicyRule(task, true), false) :
+        name === :levints ? (PolicyRule(task, false), false) :
+        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, ucs, bfs, phs, levints"))
+    Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs || name === :levints,
         ties = something(ties, name === :bfs ? :oldest : :h_newest), options...)
 end
 
@@ -137,6 +156,7 @@ function expand_node!(search::Search, parent::Int32)
     memory_spent(search) && return
     parent_hash = hash_words(store, state_offset(store, parent))
     parent_g = store.g[parent]
+    prepare_expansion!(search.rule, applicable, parent)
     @inbounds for i in length(applicable):-1:1  # from the back: half the expansions in blocks, up to a tenth more in ferry
         operator = applicable[i]
         search.generated += 1
@@ -146,27 +166,27 @@ function expand_node!(search::Search, parent::Int32)
         overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
         id, is_new = find_or_add!(store, hash)
         if is_new
-            set_node!(store, id, parent, operator, g)
+            set_path!(search.rule, store, id, parent, operator, g)
             store.status[id] = IS_OPEN
             memory_spent(search) && return
-        elseif g < store.g[id]
-            cheaper_path!(search, id, parent, operator, g)
+        elseif is_better_path(search.rule, store, id, parent, operator, g)
+            better_path!(search, id, parent, operator, g)
         end
     end
     nothing
 end
 
-function cheaper_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int32)
+function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int32)
     store = search.store
     status = store.status[id]
     if id >= search.first_waiting
-        set_node!(store, id, parent, operator, g)
+        set_path!(search.rule, store, id, parent, operator, g)
     elseif status == IS_OPEN
         old = priority(search.rule, store, id)
-        set_node!(store, id, parent, operator, g)
+        set_path!(search.rule, store, id, parent, operator, g)
         priority(search.rule, store, id) == old || push!(search.updated, (store.count, id))
     elseif status == IS_CLOSED && search.reopen
-        set_node!(store, id, parent, operator, g)
+        set_path!(search.rule, store, id, parent, operator, g)
         store.status[id] = IS_OPEN
         search.reopened += 1
         push!(search.updated, (store.count, id))
@@ -243,12 +263,13 @@ function run!(search::Search, heuristic; seconds::Real = 0.05, max_expansions::I
     search.status
 end
 
-memory_bytes(search::Search) = bytes(search.store) + bytes(search.open)
+memory_bytes(search::Search) = bytes(search.store) + bytes(search.open) + bytes(search.rule)
 
 "Give the memory back at once; the search cannot be used afterwards. The garbage collector does it too, but late."
 function release!(search::Search)
     release!(search.store)
     release!(search.open)
+    release!(search.rule)
     search.status = :released
     nothing
 end

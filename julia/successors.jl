@@ -198,6 +198,7 @@ end
 function applicable_operators!(found::Vector{Int32}, generator::SuccessorGenerator, words, offset::Int)
     nodes, lanes, tests, operators = generator.nodes, generator.lanes, generator.tests, generator.operators
     stack = generator.stack
+    before = length(found)
     isempty(stack) && push!(stack, 1)
     stack[1] = 1
     top = 1
@@ -224,13 +225,14 @@ function applicable_operators!(found::Vector{Int32}, generator::SuccessorGenerat
             end
         end
     end
-    generator.has_negative && drop_forbidden!(found, generator.neg, words, offset)
+    generator.has_negative && drop_forbidden!(found, before, generator.neg, words, offset)
     found
 end
 
-function drop_forbidden!(found::Vector{Int32}, neg::Rows, words, offset::Int)
-    kept = 0
-    for operator in found
+function drop_forbidden!(found::Vector{Int32}, before::Int, neg::Rows, words, offset::Int)
+    kept = before
+    for i in before+1:length(found)
+        operator = found[i]
         any(fact -> has_fact(words, offset, fact), row(neg, operator)) && continue
         kept += 1
         found[kept] = operator

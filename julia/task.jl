@@ -46,6 +46,10 @@ Base.@kwdef struct Task
     cond_add::Rows
     cond_del::Rows
     cond_slot::Vector{Int32}            # which conditional effect of the schema
+    cond_pre_slot::Vector{Int32} = Int32[]
+    cond_neg_slot::Vector{Int32} = Int32[]
+    cond_add_slot::Vector{Int32} = Int32[]
+    cond_del_slot::Vector{Int32} = Int32[]
     init::Vector{Int32}                 # sorted
     goal_pos::Rows
     goal_neg::Rows

@@ -31,6 +31,17 @@ const TOY_PROBLEM = """
   (:metric minimize (total-cost)))
 """
 
+"Every operator is equally likely in each of the n waiting states; those that are not applicable do no harm."
+function rehearse_policy(search::Search, n::Integer)
+    all_operators = noperators(search.task)
+    values, offsets = zeros(Float32, n), Int32.(all_operators .* (0:n))
+    operators = repeat(collect(Int32, 0:all_operators-1), n)
+    logs = fill(-log(Float32(all_operators)), length(operators))
+    address(vector) = UInt(pointer(vector))
+    GC.@preserve values offsets operators logs insert_values_and_policy(
+        search, address(values), n, address(offsets), address(operators), address(logs), length(operators))
+end
+
 function workload()
     for adl in (true, false)
         # Without conditional effects LM-cut takes part too.
@@ -48,6 +59,7 @@ function workload()
             estimate = new_heuristic(loaded, heuristic, Inf, typemax(Int))
             while run_slice(search, estimate, 1.0) == "running" end
             validate(loaded, plan_lines(loaded, search), "toy plan")
+            ranking_columns(loaded, plan_lines(loaded, search))
             statistics(search)
         end
         search = new_search(loaded, "gbfs", 3.0, true, "random", 2, 0, Inf, typemax(Int))
@@ -55,6 +67,20 @@ function workload()
             new_words(search)
             values = zeros(Float32, n)
             GC.@preserve values insert_values(search, UInt(pointer(values)), n)
+        end
+        for name in ("phs", "levints")
+            search = new_search(loaded, name, 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
+            while (n = expand_batch(search, 1, 1.0)) > 0
+                rehearse_policy(search, n)
+            end
+            plan_lines(loaded, search), statistics(search), expanded_states(search), release_search(search)
+        end
+        search = new_search(loaded, "astar", 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
+        last, node = 0, 1
+        while node != 0 && search_status(search) == "running"
+            insert!(search, zeros(Float32, waiting(search)))
+            last, (node, _) = node, take_best(search)
+            node == 0 || joining_step(loaded, search, last, node)
         end
         for rows in ("pre", "neg", "add", "del", "goal_pos")
             task_rows(loaded, rows)

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from planrank import julia, paths
+from planrank.certificate import certify
 from planrank.errors import PlanrankError
+from planrank.models import Architecture, Model, signature_of
 from planrank.search import Heuristic, Search, solve, validate
 from planrank.task import load
 
@@ -43,6 +45,16 @@ def rehearse() -> None:
         while len(states := search.expand()):
             search.insert(np.zeros(len(states)))
         search.statistics()
+        search = Search(task, "phs")
+        operators = np.arange(task.operator_count)
+        while count := len(search.expand()):
+            policy = np.arange(count + 1) * len(operators), np.tile(operators, count)
+            search.insert(np.zeros(count), (*policy, np.full(count * len(operators), -1.0)))
+        _ = search.expanded
+        for name, policy in (("gbfs", False), ("phs", True)):
+            model = Model.fresh(signature_of(task), Architecture(policy=policy))
+            assert solve(domain, problem, name, model=model).status == "solved"
+        certify(task, Heuristic(task, "ff"), plan=result.plan)
         with contextlib.suppress(PlanrankError):
             load(plan, problem)
 
