@@ -25,9 +25,14 @@ def check_writable(file: Path) -> None:
 
 
 def write_atomically(file: Path, text: str) -> None:
+    write_bytes_atomically(file, text.encode())
+
+
+def write_bytes_atomically(file: Path, content: bytes) -> None:
+    """The file has all of its new content or all of its old."""
     scratch = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        scratch.write_text(text)
+        scratch.write_bytes(content)
         os.replace(scratch, file)
     except OSError as e:
         scratch.unlink(missing_ok=True)

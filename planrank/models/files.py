@@ -1,0 +1,102 @@
+"""Model files: one safetensors file, or the same as JSON text (the models that come with planrank, which git can show).
+
+The header holds texts; a digest of everything tells an edited file from a good one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from planrank.errors import PlanrankError
+from planrank.plans import write_bytes_atomically
+
+FORMAT = "planrank model 1"
+
+
+def digest(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
+    total = hashlib.sha256()
+    for name in sorted(header):
+        total.update(f"{name}\0{header[name]}\0".encode())
+    for name in sorted(weights):
+        total.update(f"{name}\0{weights[name].shape}\0".encode() + weights[name].astype("<f4").tobytes())
+    return total.hexdigest()
+
+
+def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) -> None:
+    header = {"format": FORMAT, **header}
+    header["digest"] = digest(header, weights)
+    if file.suffix == ".json":
+        flat = {name: [float(str(x)) for x in array.ravel()] for name, array in weights.items()}
+        shapes = {name: array.shape for name, array in weights.items()}
+        content = json.dumps({"header": header, "shapes": shapes, "weights": flat}, indent=0).encode()
+    else:
+        from safetensors.numpy import save
+
+        content = save({name: np.ascontiguousarray(array) for name, array in weights.items()}, header)
+    write_bytes_atomically(file, content)
+
+
+def read_header(file: Path) -> dict[str, str]:
+    """The texts only; the weights are not looked at."""
+    return _read_json(file)["header"] if file.suffix == ".json" else _open_safetensors(file).metadata()
+
+
+def read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Header and weights, checked."""
+    if file.suffix == ".json":
+        content = _read_json(file)
+        header = content["header"]
+        try:
+            shapes = content["shapes"]
+            lists = content["weights"].items()
+            weights = {name: np.array(flat, np.float32).reshape(shapes[name]) for name, flat in lists}
+        except (KeyError, ValueError, TypeError, AttributeError):
+            raise damaged(file) from None
+    else:
+        opened = _open_safetensors(file)
+        header = opened.metadata()
+        weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    stated = header.pop("digest", "")
+    if stated != digest(header, weights):
+        raise PlanrankError("this model file was changed after it was written", file=str(file))
+    return header, weights
+
+
+def damaged(file: Path) -> PlanrankError:
+    return PlanrankError("this is no model file of planrank, or it is damaged", file=str(file))
+
+
+def checked_format(header: object, file: Path) -> None:
+    if not isinstance(header, dict) or not str(header.get("format", "")).startswith("planrank model"):
+        raise damaged(file)
+    if header["format"] != FORMAT:
+        raise PlanrankError(f"this is a '{header['format']}', expected '{FORMAT}'", file=str(file))
+
+
+def _read_json(file: Path) -> dict:
+    try:
+        content = json.loads(file.read_text())
+    except OSError as e:
+        raise PlanrankError(f"the model cannot be read: {e.strerror}", file=str(file)) from None
+    except ValueError:
+        raise damaged(file) from None
+    checked_format(content.get("header") if isinstance(content, dict) else None, file)
+    return content
+
+
+def _open_safetensors(file: Path):
+    from safetensors import SafetensorError, safe_open
+
+    if not file.is_file():
+        raise PlanrankError("there is no such model file", file=str(file))
+    try:
+        opened = safe_open(file, framework="np")
+        header = opened.metadata()
+    except (SafetensorError, OSError):
+        raise damaged(file) from None
+    checked_format(header, file)
+    return opened

@@ -1,0 +1,111 @@
+"""The network written plainly in PyTorch over every vertex and edge of every state: what deduplication must not change.
+
+Serves the tests as the reference and the benchmarks as the baseline.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from planrank import julia
+from planrank.models.architecture import vertex_widths
+
+
+class PlainGraph:
+    """The hypergraph of a task as index tensors, without a state."""
+
+    def __init__(self, task, signature, shape):
+        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.deletes)]
+        (self.predicate, goal_flags, kind, features, tail_offsets, tails, _layout_kinds, slot_offsets, slots,
+         head_offsets, heads, relations) = arrays  # fmt: skip
+        self.task, self.signature, self.shape = task, signature, shape
+        self.goal = torch.tensor(np.stack([goal_flags >> 1 & 1, goal_flags >> 2 & 1], axis=1))
+        self.kinds = []
+        for k in range(len(signature.edges)):
+            edges = np.flatnonzero(kind == k)
+            own_slots = slots[slot_offsets[k] : slot_offsets[k + 1]]
+            columns = np.stack([tails[tail_offsets[e] : tail_offsets[e + 1]] for e in edges]) if len(edges) else None
+            self.kinds.append((torch.tensor(edges), columns, own_slots, torch.tensor(features.reshape(-1, 3)[edges])))
+        edge_of_head = np.repeat(np.arange(len(kind)), np.diff(head_offsets))
+        self.vertices_of, self.messages_of = [], []
+        for p, name in enumerate(signature.predicates):
+            members = np.flatnonzero(self.predicate == p)
+            local = np.full(len(self.predicate), -1)
+            local[members] = np.arange(len(members))
+            self.vertices_of.append(torch.tensor(members))
+            places = []
+            for place in range(len(signature.relations(shape.deletes)[name])):
+                chosen = (relations == place) & (self.predicate[heads] == p)
+                places.append((torch.tensor(edge_of_head[chosen]), torch.tensor(local[heads[chosen]])))
+            self.messages_of.append(places)
+        self.edge_count = len(kind)
+
+
+def pool(rows, index, size: int, kinds):
+    """Rows (states, n, d) reduced to (states, size, d · kinds) by `index`; zero where nothing arrives."""
+    states, _, width = rows.shape
+    total = rows.new_zeros(states, size, width).index_add(1, index, rows)
+    count = torch.zeros(size, dtype=rows.dtype).index_add(0, index, torch.ones(len(index), dtype=rows.dtype))
+    parts = []
+    for kind in kinds:
+        if kind == "max":
+            spread = index[None, :, None].expand_as(rows)
+            parts.append(rows.new_zeros(states, size, width).scatter_reduce(1, spread, rows, "amax"))
+        else:
+            parts.append(total / count.clamp(min=1)[:, None] if kind == "mean" else total)
+    return torch.cat(parts, dim=2)
+
+
+def plain_forward(graph: PlainGraph, weights, states: np.ndarray):
+    """Values of packed states, and a logit for each state and operator of a policy network."""
+    task, signature, shape = graph.task, graph.signature, graph.shape
+    dtype = weights["head.value.bias"].dtype
+    bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")[:, : task.fact_count]
+    true = torch.tensor(bits)[:, :, None]
+    vertices = torch.cat([true, graph.goal.expand(len(states), -1, -1)], dim=2).to(dtype)
+    widths = vertex_widths(signature, shape)
+    for layer in range(shape.layers):
+        messages = vertices.new_zeros(len(states), graph.edge_count, shape.dim)
+        padded = torch.cat([vertices, vertices.new_zeros(len(states), 1, vertices.shape[2])], dim=1)
+        for k, (edges, columns, slots, features) in enumerate(graph.kinds):
+            if not len(edges):
+                continue
+            places = []
+            for slot in range(len(signature.edges[k].tails)):
+                facts = torch.tensor(columns[:, slots == slot])  # -1, no fact, is the row of zeros behind the last
+                places.append(padded[:, facts].sum(dim=2))
+            places.append(features.to(dtype).expand(len(states), -1, -1))
+            inputs = torch.cat(places, dim=2)
+            rows = torch.relu(inputs @ weights[f"layer{layer}.edge{k}.map"] + weights[f"layer{layer}.edge{k}.bias"])
+            messages = messages.index_copy(1, edges, rows)
+        after = vertices.new_zeros(len(states), task.fact_count, widths[layer + 1])
+        for p, members in enumerate(graph.vertices_of):
+            if not len(members):
+                continue
+            parts = [
+                pool(messages[:, edges], index, len(members), shape.messages) for edges, index in graph.messages_of[p]
+            ]
+            if shape.residual:
+                parts.append(vertices[:, members])
+            rows = torch.cat(parts, dim=2) if parts else vertices.new_zeros(len(states), len(members), 0)
+            if shape.mixing:
+                name = f"layer{layer}.vertex{p}"
+                rows = torch.relu(rows @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+            rows = torch.nn.functional.pad(rows, (0, widths[layer + 1] - rows.shape[2]))
+            after = after.index_copy(1, members, rows)
+        vertices = after
+    pooled = []
+    for members in graph.vertices_of:
+        index = torch.zeros(len(members), dtype=torch.int64)
+        pooled.append(pool(vertices[:, members], index, 1, shape.pooling)[:, 0])
+    hidden = torch.relu(torch.cat(pooled, dim=1) @ weights["head.hidden.map"] + weights["head.hidden.bias"])
+    values = (hidden @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    if not shape.policy:
+        return values, None
+    logits = values.new_zeros(len(states), graph.edge_count)
+    for k, (edges, *_rest) in enumerate(graph.kinds):
+        if len(edges):
+            scores = messages[:, edges] @ weights["policy.map"][k] + weights["policy.bias"][k]
+            logits = logits.index_copy(1, edges, scores)
+    return values, logits

@@ -1,0 +1,122 @@
+"""Model files: what is written is read back; what is damaged, edited or of another kind is refused in one sentence."""
+
+import json
+
+import numpy as np
+import pytest
+from test_search import generate
+
+from planrank import PlanrankError, load, solve
+from planrank.examples import build_example, cached_example
+from planrank.models import Architecture, Model, files, signature_of
+
+
+@pytest.fixture
+def blocks(tmp_path):
+    return generate(tmp_path, "blocksworld", 1)
+
+
+@pytest.fixture
+def model(blocks):
+    return Model.fresh(signature_of(load(*blocks)), Architecture(policy=True), seed=1)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
+def test_a_model_survives_its_file(tmp_path, blocks, model, name):
+    model.metadata = {"figures": {"solved": 3}}
+    model.save(tmp_path / name)
+    again = Model.load(tmp_path / name)
+    assert again.architecture == model.architecture
+    assert (again.signature, again.metadata) == (model.signature, model.metadata)
+    assert all(np.array_equal(again.weights[key], model.weights[key]) for key in model.weights)
+    task = load(*blocks)
+    states = task.packed(task.init)[None]
+    assert again.scorer(task).values(states) == model.scorer(task).values(states)
+    assert files.read_header(tmp_path / name)["signature_digest"] == model.signature.digest
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
+def test_damaged_files_are_refused(tmp_path, model, name):
+    file = tmp_path / name
+    model.save(file)
+    whole = file.read_bytes()
+    for cut in (0, 1, 7, 100, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:cut])
+        with pytest.raises(PlanrankError, match=r"damaged|changed after") as error:
+            Model.load(file)
+        assert str(error.value).startswith(f"{file}: ")
+    with pytest.raises(PlanrankError, match=r"no such|cannot be read"):
+        Model.load(tmp_path / f"missing-{name}")
+
+
+def test_an_edited_file_is_refused(tmp_path, model):
+    binary, text = tmp_path / "m.safetensors", tmp_path / "m.json"
+    model.save(binary)
+    content = bytearray(binary.read_bytes())
+    content[-3] ^= 0x40  # one bit of one weight
+    binary.write_bytes(content)
+    model.save(text)
+    text.write_text(text.read_text().replace("blocksworld", "blockswarld"))
+    for file in (binary, text):
+        with pytest.raises(PlanrankError, match="changed after it was written"):
+            Model.load(file)
+
+
+def test_another_version_is_named(tmp_path, model):
+    file = tmp_path / "m.json"
+    model.save(file)
+    content = json.loads(file.read_text())
+    content["header"]["format"] = "planrank model 99"
+    file.write_text(json.dumps(content))
+    with pytest.raises(PlanrankError, match="this is a 'planrank model 99', expected 'planrank model 1'"):
+        Model.load(file)
+
+
+def test_a_model_of_another_domain_is_refused_by_name(tmp_path, model):
+    ferry = load(*generate(tmp_path, "ferry", 1))
+    with pytest.raises(PlanrankError, match="made for the domain 'blocksworld' and cannot read 'ferry'"):
+        model.scorer(ferry)
+
+
+def test_states_of_another_task_are_refused(tmp_path, blocks, model):
+    task = load(*blocks)
+    with pytest.raises(PlanrankError, match="these states have 3 words, expected 1"):
+        model.scorer(task).values(np.zeros((2, 3), np.uint64))
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({"layers": 0}, "layers must be at least 1"),
+        ({"pooling": ("median",)}, "one or more of sum, mean, max"),
+        ({"messages": ()}, "one or more of sum, mean, max"),
+        ({"receivers": "all"}, "receivers must be one of"),
+    ],
+)
+def test_impossible_architectures_are_refused(wrong, said):
+    with pytest.raises(PlanrankError, match=said):
+        Architecture(**wrong)
+
+
+def test_a_model_without_policy_says_so(blocks):
+    task = load(*blocks)
+    model = Model.fresh(signature_of(task), Architecture())
+    with pytest.raises(PlanrankError, match="no policy"):
+        model.scorer(task).values_and_policy(task.packed(task.init)[None])
+
+
+def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks):
+    plan = solve(*blocks).plan
+    shape = Architecture()
+    fresh = build_example(load(*blocks), plan, shape)
+    for _ in range(2):
+        kept = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
+        assert np.array_equal(kept.flat[0], fresh.flat[0]) and np.array_equal(kept.flat[1], fresh.flat[1])
+        assert np.array_equal(kept.ranking.states, fresh.ranking.states)
+        assert kept.ranking.length == len(plan)
+    (file,) = (tmp_path / "examples").iterdir()
+    file.write_bytes(file.read_bytes()[:50])
+    again = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
+    assert np.array_equal(again.flat[0], fresh.flat[0])
+    cached_example(*blocks, plan, Architecture(layers=3), folder=tmp_path / "examples")
+    assert len(list((tmp_path / "examples").iterdir())) == 2
