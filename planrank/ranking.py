@@ -1,0 +1,76 @@
+"""A plan as something to learn from: its states, all that is generated on the way, and the open list at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planrank import julia
+from planrank.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What a search meets that expands just the states s_0 … s_{l-1} of a plan, and then takes the goal s_l.
+
+    `states` are distinct packed rows: first s_0 … s_l in order, then what else expanding s_0 … s_{l-1} generates.
+    Entry k of the open columns: state `open_state[k]` lies in the open list with cost `open_g[k]` when s_i is chosen,
+    for all steps i in 1 … l with `open_from[k] <= i < open_until[k]`; s_i itself is no entry at step i. A state reached
+    again at a lower cost has a second entry. States that the plan comes to later carry `open_later_on_path`: the
+    definition of a perfect ranking compares s_i with them, the losses do not.
+    Row i of the actions holds the operators applicable in s_i, row i of the children the states they lead to and what
+    each costs; `chosen[i]` is the place in row i of the plan's own action. Costs are those the user wrote.
+    """
+
+    states: np.ndarray  # (n, words) uint64
+    length: int  # l
+    path_g: np.ndarray  # float32 (l + 1,), along the plan
+    cost_to_goal: np.ndarray  # float32 (l + 1,), along the plan
+    open_state: np.ndarray  # int32 (m,)
+    open_from: np.ndarray  # int32 (m,)
+    open_until: np.ndarray  # int32 (m,)
+    open_g: np.ndarray  # float32 (m,)
+    open_later_on_path: np.ndarray  # bool (m,)
+    child_offsets: np.ndarray  # int32 (l + 1,)
+    child_state: np.ndarray  # int32
+    child_cost: np.ndarray  # float32
+    action_offsets: np.ndarray  # int32 (l + 1,)
+    action: np.ndarray  # int32
+    chosen: np.ndarray  # int32 (l,)
+
+    def in_open_list(self, later_on_path: bool = True) -> np.ndarray:
+        """A matrix (l, m): the row of step i says which entries are in the open list then, or count in the losses."""
+        step = np.arange(1, self.length + 1, dtype=np.int32)[:, None]
+        there = (self.open_from <= step) & (step < self.open_until)
+        return there if later_on_path else there & ~self.open_later_on_path
+
+
+def ranking_of_plan(task: Task, steps: list[str]) -> Ranking:
+    """Of a plan that solves the task, `(name argument …)` for each step.
+
+    PlanrankError says which step fails and why, that the plan or the way to the goal is empty, or that the plan comes
+    back to a state or goes on after the goal, which no search does.
+    """
+    columns = julia.call("ranking_columns", task.handle, "\n".join(steps))
+    # Copies, so that a ranking does not keep Julia's memory alive.
+    words, path_g, state, start, until, g, later, offsets, child, cost, action, chosen = (
+        np.array(julia.view(column)) for column in columns
+    )
+    return Ranking(
+        states=words.reshape(-1, task.words),
+        length=len(chosen),
+        path_g=path_g,
+        cost_to_goal=path_g[-1] - path_g,
+        open_state=state,
+        open_from=start,
+        open_until=until,
+        open_g=g,
+        open_later_on_path=later.astype(bool),
+        child_offsets=offsets,
+        child_state=child,
+        child_cost=cost,
+        action_offsets=offsets,
+        action=action,
+        chosen=chosen,
+    )

@@ -1,0 +1,166 @@
+"""Small graphs as planning tasks, a fact for each node, an action for each edge; and what the definitions say."""
+
+from __future__ import annotations
+
+import math
+import random
+import tempfile
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from planrank import Task, load
+
+DOMAIN = """
+(define (domain graph)
+  (:requirements :typing :action-costs :disjunctive-preconditions)
+  (:types node edge)
+  (:predicates (at ?n - node) (link ?e - edge ?a ?b - node))
+  (:functions (total-cost) - number (cost ?e - edge) - number)
+  (:action go
+    :parameters (?e - edge ?a ?b - node)
+    :precondition (and (at ?a) (link ?e ?a ?b))
+    :effect (and (not (at ?a)) (at ?b) (increase (total-cost) (cost ?e)))))
+"""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Edges are (from, to, cost); there may be several between two nodes, and loops."""
+
+    edges: tuple[tuple[int, int, int], ...]
+    start: int
+    goals: frozenset[int]
+
+    def problem(self) -> str:
+        nodes = sorted({node for a, b, _ in self.edges for node in (a, b)} | {self.start} | self.goals)
+        links = [f"(link e{e} n{a} n{b}) (= (cost e{e}) {cost})" for e, (a, b, cost) in enumerate(self.edges)]
+        return f"""(define (problem p) (:domain graph)
+          (:objects {" ".join(f"n{n}" for n in nodes)} - node {" ".join(f"e{e}" for e in range(len(links)))} - edge)
+          (:init (at n{self.start}) (= (total-cost) 0) {" ".join(links)})
+          (:goal (or {" ".join(f"(at n{n})" for n in sorted(self.goals))})) (:metric minimize (total-cost)))"""
+
+    def task(self) -> Task:
+        with tempfile.TemporaryDirectory() as folder:
+            domain, problem = Path(folder, "domain.pddl"), Path(folder, "problem.pddl")
+            domain.write_text(DOMAIN)
+            problem.write_text(self.problem())
+            return load(domain, problem)
+
+    def children(self, node: int) -> list[tuple[int, int]]:
+        """(child, cost) of every edge from a node."""
+        return [(b, cost) for a, b, cost in self.edges if a == node]
+
+    def step(self, a: int, b: int) -> str:
+        """The cheapest action from a to b."""
+        _, e = min((cost, e) for e, (start, end, cost) in enumerate(self.edges) if (start, end) == (a, b))
+        return f"(go e{e} n{a} n{b})"
+
+    def steps(self, path) -> list[str]:
+        return [self.step(a, b) for a, b in pairwise(path)]
+
+    def cost(self, path) -> int | None:
+        """Of the cheapest edges along a path, None if there is no such path."""
+        total = 0
+        for a, b in pairwise(path):
+            costs = [cost for child, cost in self.children(a) if child == b]
+            if not costs:
+                return None
+            total += min(costs)
+        return total
+
+    def distances(self) -> dict[int, float]:
+        """From the start, by relaxing every edge until nothing changes."""
+        found = {self.start: 0}
+        for _ in self.edges:
+            for a, b, cost in self.edges:
+                if a in found:
+                    found[b] = min(found.get(b, math.inf), found[a] + cost)
+        return found
+
+    def optimal_cost(self) -> float:
+        distances = self.distances()
+        return min((distances.get(goal, math.inf) for goal in self.goals), default=math.inf)
+
+
+def random_graph(rng: random.Random, costs=(0, 1, 2, 9)) -> Graph:
+    """At most eight nodes; there is a plan, the start is no goal, and seldom next to one."""
+    while True:
+        nodes = rng.randint(4, 8)
+        count = rng.randint(nodes, 3 * nodes)
+        edges = [(rng.randrange(nodes), rng.randrange(nodes), rng.choice(costs)) for _ in range(count)]
+        graph = Graph(tuple(edges), 0, frozenset(rng.sample(range(1, nodes), rng.choice((1, 1, 2)))))
+        at_once = any(child in graph.goals for child, _ in graph.children(graph.start))
+        if graph.optimal_cost() < math.inf and (not at_once or rng.random() < 0.2):
+            return graph
+
+
+class Nodes:
+    """Which node a packed state of a graph's task stands for."""
+
+    def __init__(self, task: Task):
+        self.node_of_fact = np.array([int(name[len("(at n") : -1]) for name in task.names("facts")])
+
+    def of(self, states: np.ndarray) -> np.ndarray:
+        bits = np.unpackbits(np.ascontiguousarray(states).view(np.uint8), axis=1, bitorder="little")
+        rows, facts = np.nonzero(bits)
+        assert (rows == np.arange(len(states))).all()
+        return self.node_of_fact[facts]
+
+
+def open_lists(graph: Graph, path) -> list[dict[int, int]]:
+    """O_1 … O_l of a search that expands only the path, each with g; straight from the definition."""
+    open_list, lists, g = {}, [], 0
+    for i, (state, following) in enumerate(pairwise(path)):
+        for child, cost in graph.children(state):
+            if child not in path[: i + 1]:
+                open_list[child] = min(open_list.get(child, math.inf), g + cost)
+        g += graph.cost((state, following))
+        lists.append({s: cost for s, cost in open_list.items() if s != following})
+        open_list.pop(following)
+    return lists
+
+
+class Table:
+    """A heuristic that knows a value for every node; to planrank it is the scorer of a model."""
+
+    def __init__(self, task: Task, values):
+        self.nodes = Nodes(task)
+        self.table = np.asarray(values, np.float32)
+
+    def values(self, states: np.ndarray) -> np.ndarray:
+        return self.table[self.nodes.of(states)]
+
+
+def sequences(graph: Graph, h, alpha: float, beta: float, reopen: bool) -> set[tuple[int, ...]]:
+    """The states that the textbook search takes, goal included, in every way of breaking ties."""
+    found = set()
+    begin = ({graph.start: 0}, frozenset({graph.start}) if h[graph.start] < math.inf else frozenset(), ())
+    todo = [begin]
+    while todo:
+        g, open_list, taken = todo.pop()
+        f = {s: alpha * g[s] + beta * h[s] for s in open_list}
+        for s in open_list:
+            if f[s] > min(f.values()):
+                continue
+            if s in graph.goals:
+                found.add((*taken, s))
+                continue
+            new_g, new_open = dict(g), set(open_list) - {s}
+            for child, cost in graph.children(s):
+                reached = new_g[s] + cost
+                closed = child in new_g and child not in new_open
+                if h[child] == math.inf or (closed and not reopen) or reached >= new_g.get(child, math.inf):
+                    continue
+                new_g[child] = reached
+                new_open.add(child)
+            todo.append((new_g, frozenset(new_open), (*taken, s)))
+        if not open_list:
+            found.add(taken)
+    return found
+
+
+def is_optimal_path(graph: Graph, sequence) -> bool:
+    return bool(sequence) and sequence[-1] in graph.goals and graph.cost(sequence) == graph.optimal_cost()
