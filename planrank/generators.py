@@ -11,6 +11,8 @@ from pddl.formatter import problem_to_string
 from pddl.logic import Constant, Predicate
 from pddl.logic.base import And
 
+from planrank.errors import PlanrankError
+
 
 def atom(name: str, *objects: Constant) -> Predicate:
     return Predicate(name, *objects)
@@ -101,7 +103,15 @@ def parity(tiles: list[int], side: int) -> int:
     return (inversions + hole % side + hole // side) % 2
 
 
-def spanner(rng: random.Random, name: str, spanners: int = 3, nuts: int = 2, locations: int = 4) -> str:
+def spanner(
+    rng: random.Random, name: str, nuts: int = 2, locations: int = 4, spare: int = 0, spanners: int | None = None
+) -> str:
+    """As many spanners as nuts and `spare` more, or `spanners` in all."""
+    if spanners is not None and spare:
+        raise PlanrankError("give either spare spanners or spanners in all, not both")
+    spanners = nuts + spare if spanners is None else spanners
+    if spanners < nuts:
+        raise PlanrankError(f"{spanners} spanner(s) cannot tighten {nuts} nut(s): each breaks when used")
     man, shed, gate = Constant("bob", "man"), Constant("shed", "location"), Constant("gate", "location")
     tools, bolts = numbered("spanner", spanners, "spanner"), numbered("nut", nuts, "nut")
     path = numbered("location", locations, "location")
