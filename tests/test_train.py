@@ -1,0 +1,352 @@
+"""Training with real models: what comes out, resuming after kill -9, and what bad input gets."""
+
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from planrank import PlanrankError, checkpoints, julia, paths, solve
+from planrank.config import TrainConfig
+from planrank.datasets import LabelledPlan, find_instances, labelled_plan_text, split
+from planrank.errors import Exit
+from planrank.generators import GENERATORS
+from planrank.training import name_of, train
+from planrank.validation import Figures
+
+julia.module()  # before torch
+
+
+from planrank import loop  # noqa: E402
+from planrank.models.model import Model  # noqa: E402
+
+BLOCKS = paths.shared() / "domains/blocksworld"
+SMALL = {"dim": 4, "layers": 1, "steps": 60, "validate_every": 20, "log_every": 10}
+
+
+def silent(text):
+    pass
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """Twelve small blocks-world problems with optimal plans."""
+    folder = tmp_path_factory.mktemp("blocks")
+    domain = shutil.copy(BLOCKS / "domain.pddl", folder)
+    rng = random.Random(1)
+    for i in range(12):
+        problem = folder / f"p{i:02}.pddl"
+        problem.write_text(GENERATORS["blocksworld"](rng, f"p{i}", blocks=4 + i % 2))
+        found = solve(domain, problem, "astar", "lmcut")
+        plan = LabelledPlan(found.plan, found.plan_cost, "test", True)
+        problem.with_suffix(".plan").write_text(labelled_plan_text(plan, unit_cost=True))
+    return folder
+
+
+@pytest.fixture
+def config(labelled, tmp_path):
+    def make(**options):
+        return TrainConfig(**{"domain": str(labelled), "out": str(tmp_path / "m.safetensors")} | SMALL | options)
+
+    return make
+
+
+def weights_of(file):
+    return {name: array.tobytes() for name, array in Model.load(file).weights.items()}
+
+
+def test_a_model_is_trained_written_and_described(config, tmp_path):
+    wanted = config(tensorboard=str(tmp_path / "board"))
+    model = train(wanted, say=silent)
+    loaded = Model.load(wanted.out)
+    assert loaded.metadata["training"] == wanted.as_json() == model.metadata["training"]
+    figures = loaded.metadata["figures"]
+    assert figures["validation_of"] == 3 and figures["step"] in (20, 40, 60) and figures["training_instances"] == 6
+    assert {"planrank", "torch", "numpy", "python"} <= loaded.metadata["versions"].keys()
+    folder = tmp_path / "m.training" / name_of(wanted)
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "loss" in row] == [10, 20, 30, 40, 50, 60]
+    assert [row["step"] for row in rows if "solved" in row] == [20, 40, 60]
+    ElementTree.parse(folder / "curves.svg")
+    assert any((tmp_path / "board").rglob("events*"))
+
+
+def test_a_missing_tensorboard_is_told_at_once(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("planrank.training.find_spec", lambda name: None)
+    with pytest.raises(PlanrankError, match="TensorBoard is not installed; run `pip install tensorboard`"):
+        train(config(tensorboard=str(tmp_path / "board")), say=silent)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_training_lowers_the_loss(config, tmp_path):
+    wanted = config(steps=300, layers=2, dim=8, validate_every=300, log_every=50)
+    train(wanted, say=silent)
+    log = tmp_path / "m.training" / name_of(wanted) / "log.jsonl"
+    rows = [row for row in map(json.loads, log.read_text().splitlines()) if "loss" in row]
+    assert rows[-1]["loss"] < 0.7 * rows[0]["loss"] and rows[-1]["zero_one"] < rows[0]["zero_one"]
+
+
+@pytest.mark.parametrize("loss", ["lgbfs", "lrt", "l2", "lbe", "levin"])
+def test_every_loss_trains(config, loss):
+    model = train(config(loss=loss, steps=10), say=silent)
+    assert model.architecture.policy == (loss == "levin")
+    assert all(np.isfinite(array).all() for array in model.weights.values())
+
+
+def test_the_best_weights_are_kept_by_copy(config, monkeypatch):
+    """Validation that likes step 20 best must bring back the weights of step 20."""
+    seen = []
+
+    def likes_the_first(model, tasks, config):
+        seen.append({name: array.tobytes() for name, array in model.weights.items()})
+        return Figures(1, 1, 100 * len(seen), 1)
+
+    monkeypatch.setattr(loop, "validate", likes_the_first)
+    wanted = config()
+    model = train(wanted, say=silent)
+    assert len({json.dumps({k: v.hex() for k, v in one.items()}) for one in seen}) == 3
+    assert {name: array.tobytes() for name, array in model.weights.items()} == seen[0] == weights_of(wanted.out)
+    assert model.metadata["figures"]["step"] == 20
+
+
+def test_several_seeds_keep_the_best(config, tmp_path):
+    told = []
+    model = train(config(seeds=2, steps=20), say=told.append)
+    tried = [line for line in told if "validation instances solved" in line]
+    assert len(tried) == 2 and model.metadata["training"]["seed"] in (0, 1)
+    assert len(list((tmp_path / "m.training").glob("*/checkpoint.safetensors"))) == 2
+    alone = {
+        seed: train(config(seed=seed, steps=20, out=str(tmp_path / f"s{seed}.safetensors")), say=silent)
+        for seed in (0, 1)
+    }
+    figures = {s: (-m.metadata["figures"]["validation_solved"], m.metadata["figures"]["validation_expansions"])
+               for s, m in alone.items()}  # fmt: skip
+    assert model.metadata["training"]["seed"] == min(figures, key=figures.get)
+
+
+def command_of(config, *more):
+    options = [part for name in ("domain", "out", "dim", "layers", "steps", "validate_every", "log_every", "seed")
+               for part in (f"--{name.replace('_', '-')}", str(getattr(config, name)))]  # fmt: skip
+    return [sys.executable, "-m", "planrank", "train", *options, *more]
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):
+    whole = config(steps=1500, validate_every=500, out=str(tmp_path / "whole.safetensors"))
+    killed = replace(whole, out=str(tmp_path / "killed.safetensors"))
+    train(whole, say=silent)
+    checkpoint = tmp_path / "killed.training" / name_of(killed) / loop.CHECKPOINT
+    for _ in range(2):
+        process = subprocess.Popen(command_of(killed, "--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 60
+            before = checkpoint.read_bytes() if checkpoint.exists() else b""
+            while not checkpoint.exists() or checkpoint.read_bytes() == before:
+                assert process.poll() is None, process.stderr.read().decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        step = checkpoints.load(checkpoint)[1]["step"]
+        assert 0 < step < 1500, "the run ended before it was killed"
+    done = subprocess.run(command_of(killed, "--resume"), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert weights_of(killed.out) == weights_of(whole.out)
+    ends = [checkpoints.load(file)[0] for file in sorted(tmp_path.glob("*.training/*/checkpoint.safetensors"))]
+    for name in ("parameter", "mean", "variance", "best"):
+        assert ends[0][name].tobytes() == ends[1][name].tobytes(), name
+    rows = [json.loads(line) for line in checkpoint.with_name("log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "loss" in row] == list(range(10, 1501, 10))
+
+
+def test_another_configuration_is_named(config):
+    first = config(steps=20)
+    train(first, say=silent)
+    train(first, resume=True, say=silent)  # ends at once
+    said = "another configuration: loss was lstar, now l2, learning_rate was 0.001, now 0.1;"
+    with pytest.raises(PlanrankError, match=said):
+        train(config(steps=20, loss="l2", learning_rate=0.1), resume=True, say=silent)
+
+
+def test_other_instances_are_noticed(config, labelled, tmp_path):
+    mine = tmp_path / "mine"
+    shutil.copytree(labelled, mine)
+    wanted = config(domain=str(mine), steps=20)
+    train(wanted, say=silent)
+    split(find_instances(mine))["train"][0].plan_file.unlink()
+    with pytest.raises(PlanrankError, match="other instances or plans"):
+        train(wanted, resume=True, say=silent)
+
+
+@pytest.fixture
+def breaks_at_step_26(monkeypatch):
+    real, calls = loop.loss, []
+
+    def loss(*arguments, **options):
+        calls.append(1)
+        return real(*arguments, **options) * (float("nan") if len(calls) == 26 else 1)
+
+    monkeypatch.setattr(loop, "loss", loss)
+
+
+def test_a_loss_that_is_not_finite_is_named_and_the_checkpoint_kept(config, tmp_path, breaks_at_step_26):
+    with pytest.raises(PlanrankError, match=r"the loss became nan at step 26, on .*p\d+\.pddl; .* of step 20, is kept"):
+        train(config(), say=silent)
+    tensors, state = checkpoints.load(next(tmp_path.glob("m.training/*/checkpoint.safetensors")))
+    assert state["step"] == 20 and all(np.isfinite(tensor).all() for tensor in tensors.values())
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_is_lost(config, tmp_path, breaks_at_step_26):
+    """A limit on the size of files makes writing fail as a full disk does."""
+    wanted = config()
+    with pytest.raises(PlanrankError, match="step 20, is kept"):
+        train(wanted, say=silent)
+    checkpoint = next(tmp_path.glob("m.training/*/checkpoint.safetensors"))
+    before = checkpoint.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(PlanrankError, match="cannot be written: File too large") as e:
+            train(wanted, resume=True, say=silent)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert e.value.file == str(checkpoint) and checkpoint.read_bytes() == before
+    train(wanted, resume=True, say=silent)
+    whole = config(out=str(tmp_path / "whole.safetensors"))
+    train(whole, say=silent)
+    assert weights_of(wanted.out) == weights_of(whole.out)
+
+
+def test_a_learning_rate_that_is_far_too_large_is_one_sentence(config):
+    done = subprocess.run(
+        command_of(config(), "--learning-rate", "1e30", "--loss", "l2"), capture_output=True, text=True
+    )
+    assert done.returncode == Exit.USAGE and "Traceback" not in done.stderr
+    assert "try a smaller learning rate" in done.stderr
+
+
+def test_two_runs_do_not_write_into_one_folder(config, tmp_path):
+    from filelock import FileLock
+
+    (tmp_path / "m.training").mkdir()
+    with FileLock(tmp_path / "m.training/lock"), pytest.raises(PlanrankError, match="another run is training here"):
+        train(config(), say=silent)
+
+
+def test_a_folder_without_a_domain_file(planrank, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = planrank("train", "--domain", tmp_path / "empty", cwd=tmp_path)
+    assert done.returncode == Exit.USAGE and "there is no domain file in this folder" in done.stderr
+    done = planrank("train", "--domain", "blocks", cwd=tmp_path)
+    assert done.returncode == Exit.USAGE and "found neither a folder nor a domain called 'blocks'" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_folder_without_plans_and_without_a_teacher(config, labelled, tmp_path):
+    bare = tmp_path / "bare"
+    shutil.copytree(labelled, bare, ignore=shutil.ignore_patterns("*.plan", "*.json"))
+    with pytest.raises(PlanrankError, match="no instance can be learned from: 6 have no plan"):
+        train(config(domain=str(bare), teacher="none"), say=silent)
+    with pytest.raises(PlanrankError, match="no plans beside the problems, and the teacher builtin made none"):
+        train(config(domain=str(bare), teacher_time=1e-3), say=silent)
+
+
+def test_a_plan_for_another_problem(config, labelled, tmp_path):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(labelled, mixed)
+    plans = [instance.plan_file for instance in split(find_instances(mixed))["train"]]
+    plans[0].write_text(plans[1].read_text())
+    with pytest.raises(PlanrankError, match=f"this is no plan for {plans[0].stem}.pddl") as e:
+        train(config(domain=str(mixed)), say=silent)
+    assert e.value.file == str(plans[0])
+
+
+def test_problems_of_two_domains(config, labelled, tmp_path):
+    mixed = tmp_path / "mixed"
+    shutil.copytree(labelled, mixed)
+    more = "(:action wish :parameters (?x - block) :precondition (clear ?x) :effect (on-table ?x))\n(:action"
+    stem = split(find_instances(mixed))["train"][0].problem.stem
+    (mixed / f"{stem}-domain.pddl").write_text((BLOCKS / "domain.pddl").read_text().replace("(:action", more, 1))
+    with pytest.raises(PlanrankError, match=r"of different domains, .*domain\.pddl and .*domain\.pddl"):
+        train(config(domain=str(mixed)), say=silent)
+
+
+def test_a_plan_that_goes_in_a_circle_is_left_out(config, labelled, tmp_path):
+    folder = tmp_path / "circle"
+    shutil.copytree(labelled, folder)
+    file = split(find_instances(folder))["train"][0].plan_file
+    first, *rest = file.read_text().splitlines()
+    action, block, *below = first.strip("()").split()
+    undo = f"(stack {block} {below[0]})" if action == "unstack" else f"(put-down {block})"
+    file.write_text("\n".join([first, undo, first, *rest]))
+    told = []
+    model = train(config(domain=str(folder), steps=1), say=told.append)
+    assert model.metadata["figures"]["training_instances"] == 5
+    assert any(str(file) in line and "left out" in line for line in told)
+
+
+def test_plans_without_proof_need_leave(config, labelled, tmp_path):
+    unproved = tmp_path / "unproved"
+    shutil.copytree(labelled, unproved)
+    for plan in unproved.glob("*.plan"):
+        plan.write_text(plan.read_text().replace("proved optimal = yes", "proved optimal = no"))
+    with pytest.raises(PlanrankError, match="not proved optimal"):
+        train(config(domain=str(unproved), steps=1), say=silent)
+    train(config(domain=str(unproved), steps=1, allow_suboptimal=True), say=silent)
+
+
+def test_the_teacher_is_not_asked_again_for_what_it_failed_at(config, labelled, tmp_path, monkeypatch):
+    from planrank import labelling
+
+    folder = tmp_path / "some"
+    shutil.copytree(labelled, folder)
+    for instance in split(find_instances(folder))["train"][:2]:
+        instance.plan_file.unlink()
+    asked = []
+
+    def fails(instances, *arguments, progress, **options):
+        asked.append(len(instances))
+        outcomes = [labelling.Outcome(instance, None, "out of time") for instance in instances]
+        for outcome in outcomes:
+            progress(outcome)
+        return outcomes
+
+    monkeypatch.setattr(labelling, "label", fails)
+    train(config(domain=str(folder), steps=1), say=silent)  # plans of somebody else's: nobody is asked
+    assert asked == []
+    for _ in range(2):
+        train(config(domain=str(folder), steps=1, teacher="builtin"), say=silent)
+    assert asked == [2]
+    train(config(domain=str(folder), steps=1, teacher_time=20.0), say=silent)  # with the record auto goes on, too
+    assert asked == [2, 2]
+
+
+def test_ctrl_c_says_how_to_go_on(config, tmp_path):
+    process = subprocess.Popen(
+        command_of(config(steps=1_000_000)), stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("m.training/*/checkpoint.safetensors")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == Exit.INTERRUPTED and "--resume goes on" in said and "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_an_own_domain_is_made_labelled_and_learned(planrank, tmp_path):
+    done = planrank("train", "--domain", "blocksworld", "--profile", "quick", "--steps", "200", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "planrank-models/blocksworld.safetensors").exists()

@@ -1,0 +1,106 @@
+"""The parts of training that need no example: optimizer, order, candidates, log, curves."""
+
+import json
+import math
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from planrank import julia
+from planrank.config import TrainConfig
+from planrank.curves import drawing
+from planrank.runlog import RunLog
+from planrank.training import candidates, name_of
+from planrank.validation import Figures
+
+julia.module()  # before torch
+
+import torch  # noqa: E402
+
+from planrank import loop  # noqa: E402
+from planrank.adabelief import AdaBelief  # noqa: E402
+from planrank.models import Architecture  # noqa: E402
+
+
+def scalar_adabelief(x, gradients, rate, decay, b1=0.9, b2=0.999, epsilon=1e-16):
+    """One number, straight from the paper's algorithm."""
+    m = s = 0.0
+    for t, g in enumerate(gradients, 1):
+        x -= rate * decay * x
+        m = b1 * m + (1 - b1) * g
+        s = b2 * s + (1 - b2) * (g - m) ** 2 + epsilon
+        x -= rate * (m / (1 - b1**t)) / (math.sqrt(s / (1 - b2**t)) + epsilon)
+    return x
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adabelief_is_the_algorithm_of_the_paper(decay):
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=5), rng.normal(size=(40, 5))
+    gradients[:, 4] = 0  # a weight that nothing depends on
+    parameter = torch.nn.Parameter(torch.tensor(start))
+    optimizer = AdaBelief(parameter, 0.01, decay)
+    for row in gradients:
+        parameter.grad = torch.tensor(row)
+        optimizer.step()
+    expected = [scalar_adabelief(x, column, 0.01, decay) for x, column in zip(start, gradients.T, strict=True)]
+    np.testing.assert_allclose(parameter.detach().numpy(), expected, rtol=1e-9)
+    assert parameter[4].item() == pytest.approx(start[4] * (1 - 0.01 * decay) ** 40)
+
+
+def test_adabelief_finds_a_minimum():
+    parameter = torch.nn.Parameter(torch.tensor([3.0, -2.0]))
+    optimizer = AdaBelief(parameter, 0.05)
+    for _ in range(600):
+        parameter.grad = None
+        ((parameter - torch.tensor([1.0, 2.0])) ** 2).sum().backward()
+        optimizer.step()
+    np.testing.assert_allclose(parameter.detach().numpy(), [1, 2], atol=1e-2)
+
+
+def test_every_epoch_is_a_permutation_of_its_own():
+    def epoch(e, seed):
+        return [loop.instance_at(20 * e + i, 20, seed) for i in range(20)]
+
+    assert all(sorted(epoch(e, 0)) == list(range(20)) for e in range(3))
+    assert len({tuple(epoch(e, s)) for e in range(3) for s in range(3)}) == 9
+    assert epoch(1, 0) == epoch(1, 0)
+
+
+def test_the_grid_has_eighteen_networks_for_each_seed():
+    found = candidates(TrainConfig(domain="ferry", grid=True, seeds=2, seed=5))
+    assert len({name_of(one) for one in found}) == len(found) == 36
+    assert {one.seed for one in found} == {5, 6}
+    assert {(one.layers, one.dim) for one in found} == {(a, b) for a in (1, 2, 3) for b in (4, 8, 16)}
+    assert candidates(TrainConfig(domain="ferry")) == [TrainConfig(domain="ferry")]
+
+
+def test_solved_counts_before_expansions():
+    assert Figures(5, 6, 900, 20).better_than(Figures(4, 6, 10, 20))
+    assert Figures(5, 6, 90, 20).better_than(Figures(5, 6, 91, 20))
+    assert not Figures(5, 6, 90, 20).better_than(Figures(5, 6, 90, 10))
+
+
+def test_the_configuration_has_the_defaults_of_the_architecture():
+    assert loop.architecture_of(TrainConfig(domain="ferry")) == Architecture()
+
+
+def test_a_log_goes_on_where_the_checkpoint_was(tmp_path):
+    file = tmp_path / "log.jsonl"
+    with RunLog(file, None, "run") as log:
+        for step in (10, 20, 30):
+            log.write(step, 1.0, loss=0.5)
+    with file.open("a") as stream:
+        stream.write('{"step": 40, "lo')  # killed in the middle of a line
+    with RunLog(file, None, "run", keep_until=20) as log:
+        log.write(30, 2.0, loss=0.25)
+    assert [json.loads(line)["step"] for line in file.read_text().splitlines()] == [10, 20, 30]
+    assert [row["loss"] for row in log.rows] == [0.5, 0.5, 0.25]
+
+
+def test_curves_are_drawn_from_any_log():
+    rows = [{"step": 10, "loss": 0.5, "zero_one": None}, {"step": 10, "solved": 1, "of": 2, "expansions": 7}]
+    for some in ([], rows[:1], rows, [*rows, {"step": 20, "loss": 0.0, "zero_one": 0.25}]):
+        picture = ElementTree.fromstring(drawing("a <run> & more", some))
+        assert len(picture.findall("{http://www.w3.org/2000/svg}rect")) == 5
