@@ -1,5 +1,15 @@
 """Names users may choose from; apart from what they name, so that help need not load it."""
 
-SEARCHES = ("astar", "gbfs", "wastar", "ucs", "bfs")
+CLASSICAL_SEARCHES = ("astar", "gbfs", "wastar", "ucs", "bfs")
+POLICY_SEARCHES = ("phs", "levints")
+SEARCHES = CLASSICAL_SEARCHES + POLICY_SEARCHES
+CERTIFIED_SEARCHES = ("astar", "gbfs")
 HEURISTICS = ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
 TIES = ("h_newest", "h_oldest", "newest", "oldest", "random")
+LOSSES = ("lstar", "lgbfs", "lrt", "l2", "lbe", "levin")
+SURROGATES = ("logistic", "hinge")
+REDUCTIONS = ("mean", "sum")
+TEACHERS = ("builtin", "fast-downward", "symk")
+TRAINING_TEACHERS = ("auto", *TEACHERS, "none")
+POOLINGS = ("sum", "mean", "max")
+RECEIVERS = ("adds", "effects")

@@ -9,9 +9,14 @@ import sys
 import click
 
 from planrank import __version__
+from planrank.commands.certify import certify
+from planrank.commands.evaluate import evaluate
+from planrank.commands.generate import generate
 from planrank.commands.inspect import ground, validate
 from planrank.commands.installation import doctor, setup
+from planrank.commands.label import label
 from planrank.commands.solve import solve
+from planrank.commands.train import train
 from planrank.errors import Exit, PlanrankError
 
 
@@ -28,7 +33,7 @@ def cli() -> None:
     """Learn planning heuristics that rank states, and search with them."""
 
 
-for command in (setup, doctor, solve, validate, ground):
+for command in (setup, doctor, generate, label, train, solve, evaluate, certify, validate, ground):
     cli.add_command(command)
 
 

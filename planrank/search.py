@@ -7,13 +7,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from planrank import julia
+from planrank.choices import POLICY_SEARCHES
 from planrank.errors import Exit, PlanrankError
+from planrank.guides import NamedModel, choose_guide, fitting_guide
 from planrank.limits import Limits
 from planrank.task import Task, load
+
+if TYPE_CHECKING:
+    from planrank.models import Model
 
 SLICE_SECONDS = 0.05
 
@@ -42,7 +48,11 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Result:
-    """What `solve` found. `status` is a key of `EXIT_OF_STATUS`; `reason` says more where there is no plan."""
+    """What `solve` found. `status` is a key of `EXIT_OF_STATUS`; `reason` says more where there is no plan.
+
+    `heuristic` is the name of a classical one, or "model:" and the name of a model, and empty if it all ended before
+    one was chosen; `model_file` is where the model was read from.
+    """
 
     status: str
     reason: str
@@ -55,6 +65,7 @@ class Result:
     search_seconds: float
     total_seconds: float
     peak_kb: int
+    model_file: str | None = None
 
     @property
     def plan_length(self) -> int | None:
@@ -77,6 +88,7 @@ class Result:
             "total_seconds": self.total_seconds,
             "peak_kb": self.peak_kb,
             "heuristic": self.heuristic,
+            "model_file": self.model_file,
             "search": self.search,
         }
 
@@ -98,8 +110,17 @@ class Heuristic:
         return julia.view(julia.call("heuristic_values", self.handle, address, len(states), self.task.words))
 
 
+class Scorer(Protocol):
+    """A model prepared for one task. Its values are in the costs that the user wrote."""
+
+    def values(self, states: np.ndarray) -> np.ndarray: ...
+
+    def values_and_policy(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Values, and the policies as offsets, operators and logarithms of their probabilities."""
+
+
 class Search:
-    """One forward search on a task. Either call `run` with a heuristic of Julia, or `expand` and `insert` in turn."""
+    """One forward search on a task. Either call `run` with a guide, or `expand` and `insert` in turn."""
 
     def __init__(
         self,
@@ -115,6 +136,8 @@ class Search:
     ):
         limits = limits or Limits()
         self.task = task
+        self.batch = batch
+        self.takes_policy = name in POLICY_SEARCHES
         options = (name, weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
         self.handle = julia.call("new_search", task.handle, *options)
 
@@ -123,20 +146,58 @@ class Search:
         """ "running", "solved", "exhausted" or "memory"."""
         return julia.call("search_status", self.handle)
 
-    def run(self, heuristic: Heuristic, seconds: float = SLICE_SECONDS) -> str:
-        """Go on for at most so long; the status then."""
-        return julia.call("run_slice", self.handle, heuristic.handle, seconds)
+    @property
+    def expanded(self) -> int:
+        return julia.call("expanded_states", self.handle)
 
-    def expand(self, k: int = 1, seconds: float = math.inf) -> np.ndarray:
-        """Pop up to k nodes and expand them; the new states, a row each. None: the search or the time has ended."""
-        count = julia.call("expand_batch", self.handle, k, seconds)
+    def run(self, guide: Heuristic | Scorer, seconds: float = SLICE_SECONDS) -> str:
+        """Go on for at most so long, and with a scorer for the batch that was begun; the status then."""
+        if isinstance(guide, Heuristic):
+            return julia.call("run_slice", self.handle, guide.handle, seconds)
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and self.step(guide, left):
+            pass
+        return self.status
+
+    def step(self, scorer: Scorer, seconds: float = math.inf) -> bool:
+        """Expand one batch and have its new states scored; False if the search or the time has ended."""
+        states = self.expand(seconds=seconds)
+        if len(states) == 0:
+            return False
+        values, *policy = scorer.values_and_policy(states) if self.takes_policy else (scorer.values(states),)
+        # Julia counts costs in whole numbers.
+        scaled = values if self.task.cost_scale == 1 else values * np.float32(self.task.cost_scale)
+        self.insert(scaled, tuple(policy) or None)
+        return True
+
+    def expand(self, k: int | None = None, seconds: float = math.inf) -> np.ndarray:
+        """Pop up to k nodes (by default a batch) and expand them; the new states, a row each.
+
+        None: the search or the time has ended.
+        """
+        count = julia.call("expand_batch", self.handle, self.batch if k is None else k, seconds)
         if count == 0:
             return np.empty((0, self.task.words), np.uint64)
         return julia.view(julia.call("new_words", self.handle)).reshape(count, self.task.words)
 
-    def insert(self, values: np.ndarray) -> None:
-        """Heuristic values of the states that `expand` gave, in its order; infinity marks a dead end."""
-        julia.call("insert_values", self.handle, *julia.lend(np.ascontiguousarray(values, np.float32), np.float32))
+    def insert(self, values: np.ndarray, policy: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+        """Values of the states that `expand` gave, in its order; infinity marks a dead end.
+
+        `policy`, for phs and levints, is offsets, operators and logarithms of their probabilities: those of state i lie
+        from offsets[i] to offsets[i + 1].
+        """
+        values = np.ascontiguousarray(values, np.float32)
+        if policy is None:
+            julia.call("insert_values", self.handle, *julia.lend(values, np.float32))
+            return
+        offsets, operators = (np.ascontiguousarray(part, np.int32) for part in policy[:2])
+        logs = np.ascontiguousarray(policy[2], np.float32)
+        if len(offsets) != len(values) + 1 or len(operators) != len(logs):
+            found = f"{len(offsets)} offsets, {len(operators)} operators and {len(logs)} probabilities"
+            raise PlanrankError(f"found {found} for {len(values)} states")
+        parts = (julia.lend(array, array.dtype) for array in (offsets, operators, logs))
+        addresses = (address for address, _ in parts)
+        julia.call("insert_values_and_policy", self.handle, values.ctypes.data, len(values), *addresses, len(logs))
 
     def statistics(self) -> Statistics:
         return Statistics(*julia.call("statistics", self.handle))
@@ -157,8 +218,9 @@ def solve(
     domain: str | Path,
     problem: str | Path,
     search: str = "gbfs",
-    heuristic: str = "ff",
+    heuristic: str | None = None,
     *,
+    model: Model | str | Path | None = None,
     weight: float = 3.0,
     reopen: bool | None = None,
     ties: str | None = None,
@@ -171,13 +233,14 @@ def solve(
 ) -> Result:
     """Search for a plan and validate it.
 
+    The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
+    (see `planrank.shipped`), else by hFF. ucs and bfs take no guide, phs and levints a model with a policy.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
     started = time.time() if started is None else started
     limits = Limits.of(time_limit, memory_limit, started)
-    if search in ("ucs", "bfs"):
-        heuristic = "blind"
+    source = choose_guide(search, heuristic, model)
     status, reason, steps, cost, unit_cost = "", "", None, None, True
     counters = Statistics()
     searching = time.time()
@@ -191,7 +254,9 @@ def solve(
             options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
             forward = Search(task, search, limits=limits, **options)
             try:
-                status, reason = drive(forward, Heuristic(task, heuristic, limits), limits, progress, searching)
+                source = source or fitting_guide(task, search)
+                guide = Heuristic(task, source, limits) if isinstance(source, str) else source.model.scorer(task)
+                status, reason = drive(forward, guide, limits, progress, searching)
             finally:
                 counters = forward.statistics()
             if status == "solved":
@@ -205,16 +270,19 @@ def solve(
     if steps is not None:
         cost = validated_cost(task, steps)
     times = {"search_seconds": search_seconds, "total_seconds": time.time() - started, "peak_kb": peak_kilobytes()}
-    return Result(status, reason, steps, cost, unit_cost, counters, search, heuristic, **times)
+    named = {"heuristic": source or "", "model_file": None}
+    if isinstance(source, NamedModel):
+        named = {"heuristic": f"model:{source.name}", "model_file": source.file}
+    return Result(status, reason, steps, cost, unit_cost, counters, search, **named, **times)
 
 
-def drive(search: Search, heuristic: Heuristic, limits: Limits, progress, started: float) -> tuple[str, str]:
+def drive(search: Search, guide: Heuristic | Scorer, limits: Limits, progress, started: float) -> tuple[str, str]:
     """Slices until the search ends or a limit is met; the status and the reason for it."""
     while True:
         left = limits.seconds_left()
         if left <= 0:
             return "out of time", "the time limit was met while searching"
-        status = search.run(heuristic, min(SLICE_SECONDS, left))
+        status = search.run(guide, min(SLICE_SECONDS, left))
         if progress is not None:
             progress(search.statistics(), time.time() - started)
         if status == "solved":

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from planrank import Heuristic, PlanrankError, Search, load, paths, solve
-from planrank.choices import HEURISTICS, SEARCHES
+from planrank.choices import CLASSICAL_SEARCHES, HEURISTICS
 from planrank.generators import GENERATORS
 
 DOMAINS = paths.shared() / "domains"
@@ -92,7 +92,7 @@ def test_states_of_another_task_are_refused(files):
         Heuristic(task, "ff").values(np.zeros((3, task.words + 1), np.uint64))
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", CLASSICAL_SEARCHES)
 def test_all_searches_find_valid_plans_and_optimal_ones_agree(files, search):
     costs = {}
     for heuristic in HEURISTICS:
@@ -107,7 +107,7 @@ def test_all_searches_find_valid_plans_and_optimal_ones_agree(files, search):
         assert costs["blind"] == costs["hmax"] == costs["lmcut"] == best
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", CLASSICAL_SEARCHES)
 @pytest.mark.parametrize("batch", [1, 4])
 def test_values_from_python_lead_the_same_way(files, search, batch):
     """The loop with a model in it: values handed in by Python against the same heuristic inside Julia."""

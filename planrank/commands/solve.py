@@ -19,14 +19,13 @@ from planrank.commands.common import PDDL_FILE, limit_options, write_json
     type=click.Choice(SEARCHES),
     default="gbfs",
     show_default=True,
-    help="A*, greedy best-first, weighted A*, uniform cost or breadth-first.",
+    help="A*, greedy best-first, weighted A*, uniform cost, breadth-first, or by a model's policy: PHS*, LevinTS.",
 )
+@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(
     "--heuristic",
     type=click.Choice(HEURISTICS),
-    default="ff",
-    show_default=True,
-    help="Estimate that guides the search (ucs and bfs use none).",
+    help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
 )
 @click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
@@ -61,6 +60,7 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
 
     # What is printed for programs has standard output to itself.
     log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
+    print(f"Heuristic: {described_guide(result)}", file=log)
     if result.plan is not None:
         text = plans.plan_text(result.plan, result.plan_cost, result.unit_cost)
         if plan_file == "-":
@@ -80,6 +80,13 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     )
     write_json(json_file, result.as_json())
     sys.exit(EXIT_OF_STATUS[result.status])
+
+
+def described_guide(result) -> str:
+    kind, _, name = result.heuristic.partition(":")
+    if not name:
+        return kind or "none chosen yet"
+    return f"model {name} ({result.model_file})"
 
 
 def show_progress(counters, seconds: float) -> None:

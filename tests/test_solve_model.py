@@ -1,0 +1,214 @@
+"""A model in the search: the same algorithm as ever, found by the domain, refused in one sentence."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import interrupt, start_python
+from scorers import Classical, Distinct, textbook_expansions
+
+from planrank import Heuristic, PlanrankError, Search, load, paths, shipped, solve
+from planrank.errors import Exit
+from planrank.generators import GENERATORS
+from planrank.models import Architecture, Model, signature_of
+
+DOMAINS = paths.shared() / "domains"
+BLOCKS = DOMAINS / "blocksworld/domain.pddl"
+SIZES = {"blocksworld": {"blocks": 4}, "gripper": {"balls": 5}, "spanner": {"spanners": 3, "nuts": 2, "locations": 3}}
+
+
+def generate(folder, name, **size):
+    problem = folder / f"{name}.pddl"
+    problem.write_text(GENERATORS[name](random.Random(4), name, **size))
+    return DOMAINS / name / "domain.pddl", problem
+
+
+@pytest.fixture(params=sorted(SIZES))
+def files(request, tmp_path):
+    return generate(tmp_path, request.param, **SIZES[request.param])
+
+
+@pytest.fixture
+def blocks(tmp_path):
+    return generate(tmp_path, "blocksworld", blocks=5)
+
+
+def fresh(files, **shape) -> Model:
+    return Model.fresh(signature_of(load(*files)), Architecture(**shape))
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """Neither the user's models nor those that are shipped."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shipped.paths, "shared", lambda: tmp_path / "share")
+    return tmp_path
+
+
+@pytest.mark.parametrize("search", ["gbfs", "astar", "wastar"])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_scorer_leads_the_same_way_as_the_heuristic_in_julia(files, search, batch):
+    task = load(*files)
+    inside, outside = Search(task, search, batch=batch), Search(task, search, batch=batch)
+    while inside.run(Heuristic(task, "goalcount")) == "running":
+        pass
+    while outside.run(Classical(task)) == "running":
+        pass
+    assert inside.status == outside.status == "solved"
+    assert inside.statistics() == outside.statistics()
+    assert inside.plan() == outside.plan()
+
+
+@pytest.mark.parametrize("search", ["gbfs", "astar"])
+@pytest.mark.parametrize("spread", [3.0, 40.0])
+def test_one_expansion_at_a_time_is_the_textbook_algorithm(files, search, spread):
+    task = load(*files)
+    scorer = Distinct(task, spread)
+    expected = textbook_expansions(task, scorer, search)
+    forward = Search(task, search)
+    while forward.step(scorer):
+        pass
+    assert forward.status == "solved" and forward.expanded == len(expected) > 5
+
+
+def test_a_batch_is_scored_in_one_call(files):
+    task = load(*files)
+    sizes = []
+    for batch in (1, 8):
+        scorer = Distinct(task)
+        forward = Search(task, "astar", batch=batch)
+        while forward.step(scorer):
+            pass
+        assert forward.status == "solved"
+        sizes.append(scorer.largest_batch)
+    assert sizes[0] < sizes[1]
+
+
+def test_values_are_in_the_costs_that_the_user_wrote(tmp_path):
+    """Julia counts in halves here; A* must not take a value of 1 for half a step."""
+    (tmp_path / "d.pddl").write_text("""(define (domain d) (:requirements :typing :action-costs) (:types place)
+        (:predicates (at ?p - place) (road ?a ?b - place))
+        (:functions (total-cost) - number (length ?a ?b - place) - number)
+        (:action go :parameters (?a ?b - place) :precondition (and (at ?a) (road ?a ?b))
+         :effect (and (at ?b) (not (at ?a)) (increase (total-cost) (length ?a ?b)))))""")
+    rng = random.Random(1)
+    roads = [(a, b) for a in range(12) for b in range(12) if a != b and rng.random() < 0.3]
+    facts = "".join(f"(road p{a} p{b}) (= (length p{a} p{b}) {rng.randint(1, 9)}.5) " for a, b in roads)
+    (
+        tmp_path / "p.pddl"
+    ).write_text(f"""(define (problem p) (:domain d) (:objects {" ".join(f"p{i}" for i in range(12))} -
+        place) (:init (at p0) (= (total-cost) 0) {facts}) (:goal (at p11)) (:metric minimize (total-cost)))""")
+    task = load(tmp_path / "d.pddl", tmp_path / "p.pddl")
+    assert task.cost_scale > 1
+    inside, outside = Search(task, "astar"), Search(task, "astar")
+    while inside.run(Heuristic(task, "hmax")) == "running":
+        pass
+    while outside.run(Classical(task, "hmax")) == "running":
+        pass
+    assert inside.statistics() == outside.statistics() and inside.plan() == outside.plan()
+
+
+def test_the_model_asked_for_is_used(planrank, blocks, tmp_path):
+    fresh(blocks).save(tmp_path / "mine.safetensors")
+    done = planrank("solve", *blocks, "--model", tmp_path / "mine.safetensors", "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["heuristic"], found["model_file"]) == ("model:mine", str(tmp_path / "mine.safetensors"))
+    assert "Heuristic: model mine (" in done.stderr
+    assert planrank("validate", *blocks, tmp_path / "sas_plan").returncode == 0
+
+
+def test_torch_is_not_imported_for_a_model(blocks, tmp_path):
+    fresh(blocks).save(tmp_path / "mine.safetensors")
+    script = """
+import sys
+from planrank.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as stop:
+    assert stop.code == 0
+assert "torch" not in sys.modules
+"""
+    command = [sys.executable, "-c", script, "solve", *blocks, "--model", tmp_path / "mine.safetensors"]
+    subprocess.run([*command, "--plan-file", "-"], check=True, capture_output=True, cwd=tmp_path)
+
+
+def test_a_model_in_the_usual_folder_is_found_by_the_domain(planrank, blocks, tmp_path):
+    (tmp_path / "planrank-models").mkdir()
+    fresh(blocks).save(tmp_path / "planrank-models/towers.safetensors")
+    done = planrank("solve", *blocks, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Heuristic: model towers (planrank-models/towers.safetensors)" in done.stdout
+
+
+def test_which_model_is_found(blocks, alone):
+    ferry = generate(alone, "ferry", locations=3, cars=2)
+    task = load(*blocks)
+    assert solve(*blocks).heuristic == "ff"
+    home = alone / "share/domains/blocksworld"
+    home.mkdir(parents=True)
+    fresh(blocks).save(home / "model.json")
+    assert solve(*blocks).heuristic == "model:blocksworld"
+    assert solve(*ferry).heuristic == "ff"
+    assert solve(*blocks, "bfs").heuristic == "blind"
+    assert solve(*blocks, heuristic="hadd").heuristic == "hadd"
+    (alone / "planrank-models").mkdir()
+    fresh(ferry).save(alone / "planrank-models/a.safetensors")
+    (alone / "planrank-models/b.safetensors").write_bytes(b"no model")
+    assert solve(*blocks).heuristic == "model:blocksworld"
+    fresh(blocks).save(alone / "planrank-models/c.safetensors")
+    assert solve(*blocks).heuristic == "model:c"
+    assert shipped.fitting_model(task, with_policy=True) is None
+    fresh(blocks, policy=True).save(home / "model.json")
+    assert shipped.fitting_model(task, with_policy=True) == home / "model.json"
+
+
+def test_a_model_object_is_used_as_it_is(blocks):
+    result = solve(*blocks, model=fresh(blocks))
+    assert (result.status, result.heuristic, result.model_file) == ("solved", "model:blocksworld", None)
+
+
+@pytest.mark.parametrize("case", ["missing", "damaged", "other domain", "both", "bfs"])
+def test_models_that_cannot_be_used(blocks, alone, case):
+    ferry = generate(alone, "ferry", locations=3, cars=2)
+    fresh(ferry).save(alone / "ferry.safetensors")
+    fresh(blocks).save(alone / "blocks.safetensors")
+    (alone / "damaged.safetensors").write_bytes((alone / "blocks.safetensors").read_bytes()[:-20])
+    options, said = {
+        "missing": ({"model": alone / "none.safetensors"}, "no such model file"),
+        "damaged": ({"model": alone / "damaged.safetensors"}, "damaged"),
+        "other domain": ({"model": alone / "ferry.safetensors"}, "'ferry' and cannot read 'blocksworld'"),
+        "both": ({"model": alone / "blocks.safetensors", "heuristic": "ff"}, "expected one of them"),
+        "bfs": ({"model": alone / "blocks.safetensors", "search": "bfs"}, "takes no model"),
+    }[case]
+    with pytest.raises(PlanrankError, match=said) as error:
+        solve(*blocks, **options)
+    assert error.value.exit_code == Exit.USAGE and "\n" not in str(error.value)
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A large task, and a model that knows nothing of it."""
+    files = generate(tmp_path, "blocksworld", blocks=30)
+    fresh(files).save(tmp_path / "mine.safetensors")
+    return files
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_the_time_limit_is_kept_with_a_model(endless, tmp_path, batch):
+    result = solve(*endless, "astar", model=tmp_path / "mine.safetensors", batch=batch, time_limit=3)
+    assert result.status == "out of time" and result.heuristic == "model:mine"
+    assert result.statistics.expanded > 0 and result.total_seconds < 30
+
+
+def test_ctrl_c_stops_a_search_with_a_model(endless, tmp_path):
+    script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
+    arguments = ("solve", *map(str, endless), "--search", "astar", "--model", str(tmp_path / "mine.safetensors"))
+    process = start_python(script, *arguments, cwd=tmp_path)
+    time.sleep(4)
+    _, errors = interrupt(process)
+    assert process.returncode == Exit.INTERRUPTED
+    assert "planrank: interrupted" in errors and "Traceback" not in errors
