@@ -8,8 +8,10 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 
 run: $(VENV)/installed
 	$(BIN)/planrank setup
-	$(BIN)/planrank doctor
-	$(BIN)/planrank solve domains/blocksworld/domain.pddl domains/blocksworld/example.pddl --search gbfs --plan-file -
+	$(BIN)/planrank train --domain blocksworld --profile quick
+	$(BIN)/planrank generate blocksworld --count 12 --size blocks=10-20 --seed 1 --out planrank-data/blocksworld/larger
+	$(BIN)/planrank evaluate --domain planrank-data/blocksworld/larger --split all \
+		--model planrank-models/blocksworld.safetensors --heuristics ff,blind --time-limit 5
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
@@ -25,7 +27,7 @@ $(VENV)/installed: $(BIN)/pip pyproject.toml constraints.txt
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	@echo "installing what the tests need"
-	$(INSTALL) --editable '.[dev,peers]'
+	$(INSTALL) --editable '.[dev,peers,teachers]'
 	@touch $@
 
 clean:
