@@ -45,6 +45,7 @@ import torch  # noqa: E402
 from model_baselines import Indices, Wlplan, baselines  # noqa: E402
 from model_report import report  # noqa: E402
 
+from planrank.adabelief import AdaBelief  # noqa: E402
 from planrank.losses import loss  # noqa: E402
 from planrank.models.trainable import Trainable  # noqa: E402
 
@@ -60,6 +61,7 @@ EXAMPLES = {
 SCORED = {"blocks 15": ("blocksworld", {"blocks": 15}), "elevators s10": ("elevators", {"passengers": 10})}
 LAYERS = (1, 2, 3)
 SEED = 1
+RECEIVERS = "adds"  # as the paper has it; planrank's default sends messages along deletes too
 
 
 @dataclass
@@ -73,23 +75,6 @@ class Settings:
     batch: int  # states scored at once
     expansions: int
     wlplan: str | None
-
-
-class AdaBelief:
-    """The update of training, over one flat vector."""
-
-    def __init__(self, parameter: torch.nn.Parameter, rate: float = 1e-3):
-        self.parameter, self.rate, self.count = parameter, rate, 0
-        self.mean, self.variance = torch.zeros_like(parameter.data), torch.zeros_like(parameter.data)
-
-    @torch.no_grad()
-    def step(self) -> None:
-        gradient, self.count = self.parameter.grad, self.count + 1
-        self.mean.lerp_(gradient, 0.1)
-        surprise = gradient - self.mean
-        self.variance.mul_(0.999).addcmul_(surprise, surprise, value=0.001).add_(1e-16)
-        scale = (self.variance / (1 - 0.999**self.count)).sqrt_().add_(1e-16)
-        self.parameter.addcdiv_(self.mean, scale, value=-self.rate / (1 - 0.9**self.count))
 
 
 class Trainer:
@@ -177,7 +162,7 @@ def training(folder: Path, settings: Settings) -> list[dict]:
         task = load(domain, problem)
         plan = plan_of(domain, problem, task)
         for layers in LAYERS:
-            shape = Architecture(layers=layers, dim=8)
+            shape = Architecture(layers=layers, dim=8, receivers=RECEIVERS)
             model = Model.fresh(signature_of(task), shape)
             example = build_example(task, plan, shape)
             ranking, trainer = example.ranking, Trainer(model)
@@ -209,7 +194,7 @@ def build(task: Task, plan: list[str], shape: Architecture):
 
 def mixed_training(folder: Path, settings: Settings) -> dict:
     """Passes over blocks problems of sizes 3 to 10 with 2 layers of 8; the plain form takes turns."""
-    shape, examples = Architecture(layers=2, dim=8), []
+    shape, examples = Architecture(layers=2, dim=8, receivers=RECEIVERS), []
     built, seed = 0.0, 1000
     while len(examples) < settings.mixed:
         seed += 1
@@ -265,7 +250,10 @@ class Scored:
     """States of a search on one task and the ways to score them, each told in seconds."""
 
     def __init__(self, task: Task, layers: int, states: int, count: int):
-        self.task, self.model = task, Model.fresh(signature_of(task), Architecture(layers=layers, dim=8))
+        self.task, self.model = (
+            task,
+            Model.fresh(signature_of(task), Architecture(layers=layers, dim=8, receivers=RECEIVERS)),
+        )
         self.guide, self.batches = expansions(task, states, count)
         self.weights = {name: torch.from_numpy(array) for name, array in self.model.weights.items()}
         self.forms = forms(task, self.model)
