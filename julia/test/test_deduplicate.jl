@@ -26,7 +26,7 @@ end
     @test intern!(interner, Int32[3, 4], 2) == 2
 end
 
-function some_states(task, rng, count)
+function walked_states(task, rng, count)
     generator, n = SuccessorGenerator(task), nwords(task)
     states, state, applicable = UInt64[], pack_facts(task.init, n), Int32[]
     for _ in 1:count
@@ -53,7 +53,7 @@ end
         graph = Hypergraph(Signature(domain), task; deletes = deletes)
         classifier = Classifier(Signature(domain), 3, residual, deletes)
         moving = Cursor(classifier, graph)
-        states, width = some_states(task, rng, 12), nwords(task)
+        states, width = walked_states(task, rng, 12), nwords(task)
         for i in 0:length(states)÷width-1
             next_state!(moving, states, i * width)
             fresh = Cursor(classifier, graph)
