@@ -231,7 +231,7 @@ def test_deduplication_merges_much(all_tasks):
     """Not a timing: how many distinct vertices there are among all."""
     task = all_tasks["gripper"]
     states = some_states(task, 30)
-    classifier = Classifier(task, Architecture(layers=1))
+    classifier = Classifier(task, Architecture(layers=1, receivers="adds"))
     classifier.add(task, states)
     distinct = sum(len(group.ids) for group in classifier.take().layers[0].vertices)
     assert distinct < len(states) * task.fact_count / 10

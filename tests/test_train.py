@@ -256,7 +256,7 @@ def test_a_folder_without_plans_and_without_a_teacher(config, labelled, tmp_path
     with pytest.raises(PlanrankError, match="no instance can be learned from: 6 have no plan"):
         train(config(domain=str(bare), teacher="none"), say=silent)
     with pytest.raises(PlanrankError, match="no plans beside the problems, and the teacher builtin made none"):
-        train(config(domain=str(bare), teacher_time=1e-3), say=silent)
+        train(config(domain=str(bare), teacher_time=1e-9), say=silent)
 
 
 def test_a_plan_for_another_problem(config, labelled, tmp_path):
