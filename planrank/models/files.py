@@ -30,14 +30,23 @@ def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) ->
     header = {"format": FORMAT, **header}
     header["digest"] = digest(header, weights)
     if file.suffix == ".json":
-        flat = {name: [float(str(x)) for x in array.ravel()] for name, array in weights.items()}
-        shapes = {name: array.shape for name, array in weights.items()}
-        content = json.dumps({"header": header, "shapes": shapes, "weights": flat}, indent=0).encode()
+        content = as_json(header, weights).encode()
     else:
         from safetensors.numpy import save
 
         content = save({name: np.ascontiguousarray(array) for name, array in weights.items()}, header)
     write_bytes_atomically(file, content)
+
+
+def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
+    """A line for each array, its numbers as short as they can be read back."""
+    shapes = {name: array.shape for name, array in weights.items()}
+    lines = [f"{json.dumps(name)}: [{', '.join(map(str, array.ravel()))}]" for name, array in weights.items()]
+    return (
+        f'{{"header": {json.dumps(header, indent=1)},\n"shapes": {json.dumps(shapes)},\n"weights": {{\n'
+        + ",\n".join(lines)
+        + "\n}}"
+    )
 
 
 def read_header(file: Path) -> dict[str, str]:
