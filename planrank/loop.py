@@ -101,8 +101,8 @@ def run(
                 found = validate(network.model({}), tasks, config)
                 since += time.time() - paused
                 log.write(step, time.time() - started, **found.as_json())
-                if figures is None or found.better_than(figures):
-                    # A copy: the parameter goes on changing.
+                # Of equals the later one, which has seen more. A copy: the parameter goes on changing.
+                if figures is None or not figures.better_than(found):
                     best, best_step, figures = parameter.detach().clone(), step, found
 
             if step % config.log_every == 0 or step == config.steps:
