@@ -212,3 +212,11 @@ def test_ctrl_c_stops_a_search_with_a_model(endless, tmp_path):
     _, errors = interrupt(process)
     assert process.returncode == Exit.INTERRUPTED
     assert "planrank: interrupted" in errors and "Traceback" not in errors
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_every_domain_of_planrank_has_a_model_that_is_found_and_guides(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where no model was trained
+    result = solve(*generate(tmp_path, name), time_limit=60)
+    assert (result.status, result.heuristic) == ("solved", f"model:{name}")
+    assert result.statistics.expanded <= 3 * result.plan_length
