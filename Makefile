@@ -11,7 +11,7 @@ run: $(VENV)/installed
 	$(BIN)/planrank train --domain blocksworld --profile quick
 	$(BIN)/planrank generate blocksworld --count 12 --size blocks=10-20 --seed 1 --out planrank-data/blocksworld/larger
 	$(BIN)/planrank evaluate --domain planrank-data/blocksworld/larger --split all \
-		--model planrank-models/blocksworld.safetensors --heuristics ff,blind --time-limit 5
+		--model planrank-models/blocksworld.safetensors,domains/blocksworld/model.json --time-limit 5
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
