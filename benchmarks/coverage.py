@@ -26,17 +26,15 @@ from pathlib import Path
 
 import coverage_tables
 from peers import CONFIGURATIONS, peer_runs, run_peers
-from tables import RESULTS, Loads, names
+from tables import RESULTS, Loads, ending_in_one_sentence, names
 from training import DOMAINS, job, parts_of, repeated, settings_of, train_all, trained, training_plans
 
 from planrank.choices import LOSSES
 from planrank.commands.evaluate import show_progress, spread
 from planrank.datasets import Instance, find_instances
-from planrank.errors import PlanrankError
 from planrank.evaluation import Guide, evaluate, key_of, runs
 from planrank.generation import generate, standard_set
 from planrank.journal import read_rows
-from planrank.labelling import termination_as_interrupt
 from planrank.models import Model
 
 STAGES = ("train", "evaluate", "peers", "report")
@@ -170,15 +168,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     stages = {"train": train, "evaluate": evaluate_models, "peers": run_all_peers, "report": report}
-    try:
+    with ending_in_one_sentence():
         bench = Bench(options)
-        with termination_as_interrupt():
-            for stage in [options.stage] if options.stage else STAGES:
-                stages[stage](bench)
-    except PlanrankError as e:
-        raise SystemExit(str(e)) from None
-    except KeyboardInterrupt:
-        raise SystemExit("interrupted; the same command goes on from here") from None
+        for stage in [options.stage] if options.stage else STAGES:
+            stages[stage](bench)
 
 
 if __name__ == "__main__":

@@ -20,16 +20,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from tables import RESULTS, markdown, names, spread, write
+from tables import RESULTS, ending_in_one_sentence, markdown, names, spread, write
 from training import DOMAINS, Trainer, job, parts_of, settings_of, trained
 
 from planrank.commands.evaluate import spread as some_of
 from planrank.config import TrainConfig
 from planrank.datasets import in_rounds
-from planrank.errors import PlanrankError
 from planrank.evaluation import answered
 from planrank.journal import Journal, read_rows
-from planrank.labelling import termination_as_interrupt
 
 BASE = "default"
 FACTORS: dict[str, dict[str, object]] = {
@@ -213,13 +211,8 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown factor {unknown[0]!r}, expected {'; '.join(FACTORS)}")
     options.work.mkdir(parents=True, exist_ok=True)
-    try:
-        with termination_as_interrupt():
-            report(run(experiments(options), options.work / "factors.jsonl", options.jobs), options)
-    except PlanrankError as e:
-        raise SystemExit(str(e)) from None
-    except KeyboardInterrupt:
-        raise SystemExit("interrupted; the same command goes on from here") from None
+    with ending_in_one_sentence():
+        report(run(experiments(options), options.work / "factors.jsonl", options.jobs), options)
 
 
 if __name__ == "__main__":

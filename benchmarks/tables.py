@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from planrank.errors import PlanrankError
 from planrank.journal import Journal, read_rows
+from planrank.labelling import termination_as_interrupt
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -47,6 +50,18 @@ def names(known: Sequence[str] | None = None) -> Callable[[str], list[str]]:
         return words
 
     return read
+
+
+@contextlib.contextmanager
+def ending_in_one_sentence() -> Iterator[None]:
+    """What goes wrong or is interrupted ends a benchmark with a sentence instead of a traceback."""
+    try:
+        with termination_as_interrupt():
+            yield
+    except PlanrankError as e:
+        raise SystemExit(str(e)) from None
+    except KeyboardInterrupt:
+        raise SystemExit("interrupted; the same command goes on from here") from None
 
 
 class Loads:

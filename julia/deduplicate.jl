@@ -383,7 +383,7 @@ end
 
 """
 Everything that was met since the last call, in one flat vector of counts and numbers (the classes themselves count from
-1, everything else from 0), and the features of edges met for the first time. `planrank/batch.py` reads it:
+1, everything else from 0), and the features of edges met for the first time. `planrank/models/batch.py` reads it:
 first classes: n, flags; for each layer, edges: number of layouts, for each of them number, n, width, ids, features,
 tails (n × width); bags: n, total, lengths, edges, counts; vertices: number of predicates, for each of them number, n,
 width, ids, own classes, bags (n × width); then the readout: n, lengths, total, classes, counts; then the actions: n,
