@@ -1,79 +1,6 @@
 # Equal parts of a network's computation, found before it runs. Two vertices that have had equal inputs so far are one
-# class, and so are two edges with equal tails and two bags with equal multisets of edges. Classes are found by
-# comparing keys, never by their hash alone. Only what a change of facts can reach is looked at from state to state.
-
-"""
-Numbers sequences of Int32 in the order they are met; equal ones get the same number. A slot of the table holds the hash
-and the number, so that a probe reads little memory.
-"""
-mutable struct Interner
-    keys::Vector{Int32}
-    offsets::Vector{Int}
-    table::Vector{UInt64}
-end
-
-Interner() = Interner(Int32[], [1], zeros(UInt64, 64))
-Base.length(in::Interner) = length(in.offsets) - 1
-
-@inline function hash_key(key::Vector{Int32}, n::Int)
-    h = 0x9e3779b97f4a7c15 ⊻ UInt64(n)
-    @inbounds for i in 1:n
-        h = (h ⊻ (key[i] % UInt32)) * 0xd6e8feb86659fd93
-        h ⊻= h >> 32
-    end
-    h & 0xffffffff00000000 ⊻ (h << 32)
-end
-
-@inline first_slot(hash::UInt64, slots::Int) = (hash >> 32) % Int & (slots - 1) + 1
-@inline id_in(entry::UInt64) = entry % UInt32 % Int32
-@inline hash_in(entry::UInt64) = entry & 0xffffffff00000000
-
-"The number of the sequence `key[1:n]`."
-@inline function intern!(in::Interner, key::Vector{Int32}, n::Int)
-    hash = hash_key(key, n)
-    table = in.table
-    slot = first_slot(hash, length(table))
-    @inbounds while true
-        entry = table[slot]
-        entry == 0 && break
-        hash_in(entry) == hash && same_key(in, id_in(entry), key, n) && return id_in(entry)
-        slot = slot & (length(table) - 1) + 1
-    end
-    add_key!(in, key, n, hash, slot)
-end
-
-@inline function same_key(in::Interner, id::Int32, key::Vector{Int32}, n::Int)
-    @inbounds begin
-        first = in.offsets[id]
-        in.offsets[id+1] - first == n || return false
-        for i in 1:n
-            in.keys[first+i-1] == key[i] || return false
-        end
-    end
-    true
-end
-
-@noinline function add_key!(in::Interner, key::Vector{Int32}, n::Int, hash::UInt64, slot::Int)
-    at = length(in.keys)
-    resize!(in.keys, at + n)
-    copyto!(in.keys, at + 1, key, 1, n)
-    push!(in.offsets, at + n + 1)
-    in.table[slot] = hash | length(in) % UInt64
-    2 * length(in) >= length(in.table) && rebuild!(in)
-    length(in) % Int32
-end
-
-function rebuild!(in::Interner)
-    entries = filter(!=(0), in.table)
-    in.table = table = zeros(UInt64, 4 * length(in.table))
-    for entry in entries
-        slot = first_slot(hash_in(entry), length(table))
-        while table[slot] != 0
-            slot = slot & (length(table) - 1) + 1
-        end
-        table[slot] = entry
-    end
-end
+# class, and so are two edges with equal tails and two bags with equal multisets of edges. Only what a change of facts
+# can reach is looked at from state to state.
 
 """
 The classes met so far, layer by layer, for all tasks of a domain. What is new since the last `take_new!` has not been
@@ -93,7 +20,7 @@ mutable struct Classifier
     vertices::Vector{Interner}          # [layer + 1]
     edges::Vector{Interner}             # [layer]
     bags::Vector{Interner}
-    taken::Vector{NTuple{3,Int}}        # [layer + 1]: how many vertices, edges and bags were handed out
+    taken::Vector{NTuple{3,Int}}        # [layer + 1]: where the records of vertices, edges and bags handed out end
     taken_features::Int
     readout_lengths::Vector{Int32}      # of each state and predicate, then the classes and how many vertices are of each
     readout_classes::Vector{Int32}
@@ -101,17 +28,16 @@ mutable struct Classifier
     action_lengths::Vector{Int32}       # of each state, how many operators are applicable, then which, and their edges
     actions::Vector{Int32}
     action_edges::Vector{Int32}
-    key::Vector{Int32}
+    keys::KeyBatch
     tally::Vector{Int32}                # how often a class was met, zero between uses
-    met::Vector{Int32}                  # the classes met, in its first `met_count` places: pushing would cost more
-    met_count::Int
+    met::Vector{Int32}                  # the classes met, in its first places: pushing would cost more
 end
 
 function Classifier(signature::Signature, layers::Integer, residual::Bool, deletes::Bool)
     layers >= 1 || throw(PlanRankError(:usage, "a network has at least one layer, not $layers"))
     Classifier(signature, layers, residual, deletes, EdgeLayout[], Dict{EdgeLayout,Int32}(), NTuple{3,Float32}[],
         Dict{NTuple{3,Float32},Int32}(), [Interner() for _ in 0:layers], [Interner() for _ in 1:layers],
-        [Interner() for _ in 1:layers], fill((0, 0, 0), layers + 1), 0, (Int32[] for _ in 1:6)..., zeros(Int32, 64), (Int32[] for _ in 1:2)..., 0)
+        [Interner() for _ in 1:layers], fill((0, 0, 0), layers + 1), 0, (Int32[] for _ in 1:6)..., KeyBatch(), Int32[], Int32[])
 end
 
 number!(list::Vector{T}, numbers::Dict{T,Int32}, item::T) where {T} =
@@ -135,6 +61,7 @@ mutable struct Cursor
     bag_stamp::Vector{Int32}
     vertex_stamp::Vector{Int32}
     stamp::Int32
+    touched_edges::Vector{Int32}
     touched_bags::Vector{Int32}
     touched_vertices::Vector{Int32}
     vertices_of_type::Vector{Vector{Int32}}            # vertices of each predicate
@@ -153,7 +80,7 @@ function Cursor(classifier::Classifier, graph::Hypergraph, generator = nothing)
         [zeros(Int32, graph.nvertices) for _ in 0:classifier.layers],
         [zeros(Int32, nedges(graph)) for _ in 1:classifier.layers], [zeros(Int32, nbags) for _ in 1:classifier.layers],
         Int32[], zeros(Int32, nedges(graph)), zeros(Int32, nbags), zeros(Int32, graph.nvertices), 0, Int32[], Int32[],
-        by_type, Int32[])
+        Int32[], by_type, Int32[])
 end
 
 "Classify everything in n packed states that lie one after the other, and note what their values are pooled from."
@@ -191,126 +118,125 @@ function note_changed_facts!(cursor::Cursor, words, offset::Int)
             differing &= differing - 1
             v > graph.nvertices && break
             push!(cursor.changed, v)
-            set_first_class!(cursor, v)
         end
+    end
+    keys = cursor.classifier.keys
+    clear!(keys)
+    @inbounds for v in cursor.changed
+        at = open_key!(keys, 2)
+        keys.entries[at+1] = graph.vertex_type[v]
+        keys.entries[at+2] = graph.goal_flags[v] | UInt8(has_fact(state, 0, v))
+        close_key!(keys, 2)
+    end
+    number_all!(cursor.classifier.vertices[1], keys)
+    @inbounds for (i, v) in enumerate(cursor.changed)
+        cursor.vertex_class[1][v] = keys.numbers[i]
     end
 end
 
-function set_first_class!(cursor::Cursor, v::Int)
-    key = cursor.classifier.key
-    @inbounds key[1] = cursor.graph.vertex_type[v]
-    @inbounds key[2] = cursor.graph.goal_flags[v] | UInt8(has_fact(cursor.state, 0, v))
-    cursor.vertex_class[1][v] = intern!(cursor.classifier.vertices[1], key, 2)
-end
-
 function classify_edges!(cursor::Cursor, layer::Int)
-    graph = cursor.graph
+    graph, keys, touched = cursor.graph, cursor.classifier.keys, cursor.touched_edges
+    empty!(touched)
     if cursor.fresh
-        for e in 1:nedges(graph)
-            classify_edge!(cursor, layer, e)
-        end
-        append!(cursor.touched_bags, 1:length(graph.vertex_of_bag))
+        append!(touched, 1:nedges(graph))
+        append!(cursor.touched_bags, filter(bag -> !isempty(row(graph.bag_edges, bag)), eachindex(graph.vertex_of_bag)))
     else
         @inbounds for v in cursor.changed, e in row(graph.edges_of_vertex, v)
             cursor.edge_stamp[e] == cursor.stamp && continue
             cursor.edge_stamp[e] = cursor.stamp
-            classify_edge!(cursor, layer, Int(e)) || continue
-            for bag in row(graph.heads, e)
-                cursor.bag_stamp[bag] == cursor.stamp && continue
-                cursor.bag_stamp[bag] = cursor.stamp
-                push!(cursor.touched_bags, bag)
-            end
+            push!(touched, e)
+        end
+    end
+    clear!(keys)
+    foreach(e -> write_edge_key!(keys, cursor, layer, Int(e)), touched)
+    number_all!(cursor.classifier.edges[layer], keys)
+    classes = cursor.edge_class[layer]
+    @inbounds for (i, e) in enumerate(touched)
+        classes[e] == keys.numbers[i] && continue
+        classes[e] = keys.numbers[i]
+        cursor.fresh && continue
+        for bag in row(graph.heads, e)
+            cursor.bag_stamp[bag] == cursor.stamp && continue
+            cursor.bag_stamp[bag] = cursor.stamp
+            push!(cursor.touched_bags, bag)
         end
     end
 end
 
-"Whether the class of the edge is another one now."
-function classify_edge!(cursor::Cursor, layer::Int, e::Int)
-    graph, classifier = cursor.graph, cursor.classifier
-    key, before = classifier.key, cursor.vertex_class[layer]
-    first = graph.tail_first[e]
-    width = graph.tail_first[e+1] - first
-    length(key) < width + 2 && resize!(key, 2 * width + 2)
+@inline function write_edge_key!(keys::KeyBatch, cursor::Cursor, layer::Int, e::Int)
+    graph, before = cursor.graph, cursor.vertex_class[layer]
     @inbounds begin
-        key[1] = cursor.edge_layout[e]
-        key[2] = cursor.edge_feature[e]
+        first = graph.tail_first[e]
+        width = graph.tail_first[e+1] - first
+        at = open_key!(keys, width + 2)
+        entries = keys.entries
+        entries[at+1] = cursor.edge_layout[e]
+        entries[at+2] = cursor.edge_feature[e]
         for i in 1:width
             v = graph.tails[first+i-1]
-            key[i+2] = v == 0 ? zero(Int32) : before[v]
+            entries[at+i+2] = v == 0 ? zero(Int32) : before[v]
         end
-        cursor.ragged[graph.edge_type[e]] && sort_columns!(key, graph.layouts[graph.edge_type[e]].slot_of_column)
-        class = intern!(classifier.edges[layer], key, Int(width) + 2)
-        cursor.edge_class[layer][e] == class && return false
-        cursor.edge_class[layer][e] = class
+        kind = graph.edge_type[e]
+        cursor.ragged[kind] && sort_columns!(entries, at + 2, graph.layouts[kind].slot_of_column)
     end
-    true
+    close_key!(keys, width + 2)
 end
 
 "The facts of one literal have no order."
-function sort_columns!(key::Vector{Int32}, slot_of_column::Vector{Int32})
+function sort_columns!(entries::Vector{Int32}, at::Int, slot_of_column::Vector{Int32})
     first = 1
     while first <= length(slot_of_column)
         last = something(findnext(!=(slot_of_column[first]), slot_of_column, first), length(slot_of_column) + 1) - 1
-        last > first && sort!(@view(key[first+2:last+2]); rev = true)
+        last > first && sort!(@view(entries[at+first:at+last]); rev = true)
         first = last + 1
     end
 end
 
 function classify_bags!(cursor::Cursor, layer::Int)
-    graph, classifier = cursor.graph, cursor.classifier
+    graph, classifier, keys = cursor.graph, cursor.classifier, cursor.classifier.keys
     classes, bags = cursor.edge_class[layer], cursor.bag_class[layer]
-    interner = classifier.bags[layer]
-    make_room!(classifier, length(classifier.edges[layer]))
-    offsets, members = graph.bag_edges.offsets, graph.bag_edges.values
-    tally, met = classifier.tally, classifier.met
-    @inbounds for bag in cursor.touched_bags
-        from, to = offsets[bag], offsets[bag+1] - Int32(1)
-        class = zero(Int32)
-        if to >= from
-            n = 0
-            for k in from:to
-                member = classes[members[k]]
-                tally[member] == 0 && (met[n+=1] = member)
-                tally[member] += one(Int32)
-            end
-            classifier.met_count = n
-            class = intern!(interner, classifier.key, tally_key!(classifier))
-        end
-        (class == bags[bag] && !cursor.fresh) && continue
-        bags[bag] = class
+    clear!(keys)
+    foreach(bag -> write_bag_key!(keys, graph.bag_edges, Int(bag), classes), cursor.touched_bags)
+    number_all!(classifier.bags[layer], keys)
+    @inbounds for (i, bag) in enumerate(cursor.touched_bags)
+        keys.numbers[i] == bags[bag] && continue
+        bags[bag] = keys.numbers[i]
         touch_vertex!(cursor, graph.vertex_of_bag[bag])
     end
 end
 
-function make_room!(classifier::Classifier, n::Int)
-    old = length(classifier.tally)
-    old >= n && return
-    resize!(classifier.tally, 2n)
-    fill!(@view(classifier.tally[old+1:end]), 0)
-    resize!(classifier.met, 2n)
-end
-
-"The classes counted, ascending, each with its number, as a key; its length. The tally is empty afterwards."
-function tally_key!(classifier::Classifier)
-    met, key, tally, n = classifier.met, classifier.key, classifier.tally, classifier.met_count
-    length(key) < 2n && resize!(key, 4n)
-    n > 1 && sort_first!(met, n)
-    @inbounds for i in 1:n
-        class = met[i]
-        key[2i-1] = class
-        key[2i] = tally[class]
-        tally[class] = 0
+"The classes of the edges in the bag, ascending, each with how often it occurs."
+@inline function write_bag_key!(keys::KeyBatch, bag_edges::Rows, bag::Int, classes::Vector{Int32})
+    @inbounds begin
+        from, to = bag_edges.offsets[bag], bag_edges.offsets[bag+1] - 1
+        n = Int(to - from + 1)
+        at = open_key!(keys, 3n)
+        entries, members = keys.entries, at + 2n    # the members are sorted behind the key and then counted into it
+        for k in 1:n
+            entries[members+k] = classes[bag_edges.values[from+k-1]]
+        end
+        sort_between!(entries, members + 1, members + n)
+        distinct = 0
+        for k in members+1:members+n
+            if distinct > 0 && entries[at+2distinct-1] == entries[k]
+                entries[at+2distinct] += one(Int32)
+            else
+                distinct += 1
+                entries[at+2distinct-1] = entries[k]
+                entries[at+2distinct] = one(Int32)
+            end
+        end
     end
-    2n
+    close_key!(keys, 2distinct)
 end
 
 "Insertion sort for the usual handful, without the calls of the general one."
-function sort_first!(numbers::Vector{Int32}, n::Int)
-    n > 40 && return sort!(@view numbers[1:n])
-    @inbounds for i in 2:n
+@inline function sort_between!(numbers::Vector{Int32}, from::Int, to::Int)
+    to - from > 64 && return (sort!(@view numbers[from:to]); nothing)
+    @inbounds for i in from+1:to
         x = numbers[i]
         j = i - 1
-        while j >= 1 && numbers[j] > x
+        while j >= from && numbers[j] > x
             numbers[j+1] = numbers[j]
             j -= 1
         end
@@ -327,26 +253,42 @@ end
 end
 
 function classify_vertices!(cursor::Cursor, layer::Int)
-    graph, classifier, key = cursor.graph, cursor.classifier, cursor.classifier.key
-    residual = classifier.residual
-    (residual || cursor.fresh) && foreach(v -> touch_vertex!(cursor, v), cursor.changed)
+    classifier, keys = cursor.classifier, cursor.classifier.keys
+    (classifier.residual || cursor.fresh) && foreach(v -> touch_vertex!(cursor, v), cursor.changed)
+    clear!(keys)
+    foreach(v -> write_vertex_key!(keys, cursor, layer, Int(v)), cursor.touched_vertices)
+    number_all!(classifier.vertices[layer+1], keys)
     empty!(cursor.changed)
-    before, after = cursor.vertex_class[layer], cursor.vertex_class[layer+1]
-    @inbounds for v in cursor.touched_vertices
+    after = cursor.vertex_class[layer+1]
+    @inbounds for (i, v) in enumerate(cursor.touched_vertices)
+        after[v] == keys.numbers[i] && continue
+        after[v] = keys.numbers[i]
+        push!(cursor.changed, v)
+    end
+end
+
+@inline function write_vertex_key!(keys::KeyBatch, cursor::Cursor, layer::Int, v::Int)
+    graph, bags = cursor.graph, cursor.bag_class[layer]
+    @inbounds begin
         from, to = graph.bag_first[v], graph.bag_first[v+1] - 1
         n = to - from + 3
-        length(key) < n && resize!(key, 2n)
-        key[1] = graph.vertex_type[v]
-        key[2] = residual ? before[v] : zero(Int32)
+        at = open_key!(keys, n)
+        entries = keys.entries
+        entries[at+1] = graph.vertex_type[v]
+        entries[at+2] = cursor.classifier.residual ? cursor.vertex_class[layer][v] : zero(Int32)
         for k in from:to
-            key[k-from+3] = cursor.bag_class[layer][k]
-        end
-        class = intern!(classifier.vertices[layer+1], key, Int(n))
-        if class != after[v]
-            after[v] = class
-            push!(cursor.changed, v)
+            entries[at+k-from+3] = bags[k]
         end
     end
+    close_key!(keys, n)
+end
+
+function make_room!(classifier::Classifier, n::Int)
+    old = length(classifier.tally)
+    old >= n && return
+    resize!(classifier.tally, 2n)
+    fill!(@view(classifier.tally[old+1:end]), 0)
+    resize!(classifier.met, 2n)
 end
 
 function note_readout!(cursor::Cursor)
@@ -391,19 +333,17 @@ lengths, total, operators, edges.
 """
 function take_new!(c::Classifier)
     out = Int32[]
-    first_classes = c.vertices[1]
-    from = c.taken[1][1] + 1
-    push!(out, length(first_classes) - from + 1)
-    for id in from:length(first_classes)
-        push!(out, first_classes.keys[2id])
-    end
-    c.taken[1] = (length(first_classes), 0, 0)
+    first_classes = new_records(c.vertices[1], c.taken[1][1])
+    push!(out, length(first_classes))
+    append!(out, c.vertices[1].records[first_classes.+(RECORD_HEAD+1)])
+    c.taken[1] = (length(c.vertices[1].records), 0, 0)
     for layer in 1:c.layers
-        vertices, edges, bags = c.taken[layer+1]
-        write_groups!(out, c.edges[layer], edges + 1)
-        write_bags!(out, c.bags[layer], bags + 1)
-        write_groups!(out, c.vertices[layer+1], vertices + 1)
-        c.taken[layer+1] = (length(c.vertices[layer+1]), length(c.edges[layer]), length(c.bags[layer]))
+        vertices, edges, bags = c.vertices[layer+1], c.edges[layer], c.bags[layer]
+        old_vertices, old_edges, old_bags = c.taken[layer+1]
+        write_groups!(out, edges.records, new_records(edges, old_edges))
+        write_bags!(out, bags.records, new_records(bags, old_bags))
+        write_groups!(out, vertices.records, new_records(vertices, old_vertices))
+        c.taken[layer+1] = map(in -> length(in.records), (vertices, edges, bags))
     end
     write_lists!(out, c.readout_lengths, c.readout_classes, c.readout_counts)
     write_lists!(out, c.action_lengths, c.actions .- Int32(1), c.action_edges)
@@ -421,37 +361,36 @@ function write_lists!(out::Vector{Int32}, lengths::Vector{Int32}, first::Vector{
     append!(out, second)
 end
 
-"New keys from number `from` on, grouped by their first entry."
-function write_groups!(out::Vector{Int32}, in::Interner, from::Int)
-    groups = Dict{Int32,Vector{Int32}}()
-    for id in from:length(in)
-        push!(get!(Vector{Int32}, groups, in.keys[in.offsets[id]]), id)
-    end
-    push!(out, length(groups))
-    for group in sort!(collect(keys(groups)))
-        ids = groups[group]
-        width = in.offsets[ids[1]+1] - in.offsets[ids[1]] - 2
-        push!(out, group - Int32(1), length(ids), width)
-        append!(out, ids)
-        for id in ids
-            push!(out, in.keys[in.offsets[id]+1])
-        end
+"The records at these places, grouped by the first entry of their keys."
+function write_groups!(out::Vector{Int32}, records::Vector{Int32}, places::Vector{Int})
+    head = RECORD_HEAD
+    kinds = sort!(unique(records[place+head] for place in places))
+    push!(out, length(kinds))
+    for kind in kinds
+        members = filter(place -> records[place+head] == kind, places)
+        width = records[members[1]+1] - 2
+        push!(out, kind - Int32(1), length(members), width)
+        append!(out, @view records[members])
+        append!(out, @view records[members.+(head+1)])
         at = length(out)
-        resize!(out, at + length(ids) * width)
-        for id in ids
-            copyto!(out, at + 1, in.keys, in.offsets[id] + 2, width)
+        resize!(out, at + length(members) * width)
+        for place in members
+            copyto!(out, at + 1, records, place + head + 2, width)
             at += width
         end
     end
 end
 
-function write_bags!(out::Vector{Int32}, in::Interner, from::Int)
-    push!(out, length(in) - from + 1)
-    push!(out, (in.offsets[end] - in.offsets[from]) ÷ 2)
-    for id in from:length(in)
-        push!(out, (in.offsets[id+1] - in.offsets[id]) ÷ 2)
-    end
-    for start in 0:1, at in in.offsets[from]+start:2:in.offsets[end]-1
-        push!(out, in.keys[at])
+function write_bags!(out::Vector{Int32}, records::Vector{Int32}, places::Vector{Int})
+    lengths = records[places.+1] .÷ Int32(2)
+    total = sum(lengths; init = 0)
+    push!(out, length(places), total)
+    append!(out, lengths)
+    at = length(out)
+    resize!(out, at + 2total)
+    @inbounds for (place, n) in zip(places, lengths), k in 1:n
+        at += 1
+        out[at] = records[place+RECORD_HEAD+2k-2]
+        out[at+total] = records[place+RECORD_HEAD+2k-1]
     end
 end

@@ -23,7 +23,12 @@ function check(limits::Limits, doing::String)
     nothing
 end
 
-peak_bytes() = Int(Sys.maxrss())
+"The most memory this process has had. On Linux the usual call begins with what the parent process had."
+function peak_bytes()
+    Sys.islinux() || return Int(Sys.maxrss())
+    kilobytes = match(r"VmHWM:\s*(\d+) kB", read("/proc/self/status", String))
+    kilobytes === nothing ? Int(Sys.maxrss()) : 1024 * parse(Int, kilobytes[1])
+end
 
 "Memory of this process that is in use now; where the system does not say, the most it ever was."
 function resident_bytes()

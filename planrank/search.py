@@ -269,7 +269,7 @@ def solve(
     search_seconds = time.time() - searching
     if steps is not None:
         cost = validated_cost(task, steps)
-    times = {"search_seconds": search_seconds, "total_seconds": time.time() - started, "peak_kb": peak_kilobytes()}
+    times = {"search_seconds": search_seconds, "total_seconds": time.time() - started, "peak_kb": julia.call("peak_bytes") // 1024}
     named = {"heuristic": source or "", "model_file": None}
     if isinstance(source, NamedModel):
         named = {"heuristic": f"model:{source.name}", "model_file": source.file}
@@ -317,12 +317,3 @@ def validate(domain: str | Path, problem: str | Path, plan: str | Path) -> tuple
 
 def resident_bytes() -> int:
     return julia.call("resident_bytes")
-
-
-def peak_kilobytes() -> int:
-    """The most memory this process has had. What the system's usual call says begins, on Linux, with the parent's."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    except (OSError, StopIteration, ValueError):
-        return julia.call("peak_bytes") // 1024

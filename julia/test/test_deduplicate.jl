@@ -1,6 +1,6 @@
 using Test, Random
 using PlanRank
-using PlanRank: Interner, intern!, Signature, signature_text, Hypergraph, Classifier, Cursor, classify!, next_state!, take_new!,
+using PlanRank: Interner, KeyBatch, clear!, open_key!, close_key!, number_all!, intern!, Signature, signature_text, Hypergraph, Classifier, Cursor, classify!, next_state!, take_new!,
     SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, parse_domain, parse_problem, ground, row, nedges
 
 isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
@@ -8,22 +8,28 @@ using .RandomPDDL
 
 @testset "equal keys get equal numbers, and no others do" begin
     rng = MersenneTwister(1)
-    interner, known = Interner(), Dict{Vector{Int32},Int32}()
-    for _ in 1:20_000
-        key = rand(rng, Int32(1):Int32(4), rand(rng, 0:6))
-        padded = [key; Int32[7, 7]]                             # what lies behind the key does not count
-        @test intern!(interner, padded, length(key)) == get!(known, key, length(known) + 1)
+    interner, known, batch = Interner(), Dict{Vector{Int32},Int32}(), KeyBatch()
+    for _ in 1:500
+        keys = [rand(rng, Int32(1):Int32(4), rand(rng, 0:6)) for _ in 1:rand(rng, 0:80)]
+        clear!(batch)
+        for key in keys
+            at = open_key!(batch, length(key) + 2)              # more room than is used
+            batch.entries[at+1:at+length(key)] = key
+            close_key!(batch, length(key))
+        end
+        number_all!(interner, batch)
+        @test batch.numbers[1:length(keys)] == [get!(known, key, length(known) + 1) for key in keys]
     end
     @test length(interner) == length(known)
 end
 
 @testset "keys with equal hashes are told apart" begin
     interner = Interner()
-    intern!(interner, Int32[1, 2], 2)
+    intern!(interner, Int32[1, 2])
     fill!(interner.table, 0)
-    hash = PlanRank.hash_key(Int32[3, 4], 2)                    # pretend that the first had the hash of the second
+    hash = PlanRank.hash_key(Int32[3, 4], 0, 2)                 # pretend that the first had the hash of the second
     interner.table[PlanRank.first_slot(hash, length(interner.table))] = hash | 0x01
-    @test intern!(interner, Int32[3, 4], 2) == 2
+    @test intern!(interner, Int32[3, 4]) == 2
 end
 
 function walked_states(task, rng, count)
