@@ -102,6 +102,12 @@ statistics(s::Search) = (s.expanded, s.evaluated, s.generated, s.reopened, s.dea
 plan_operators(search::Search) = from_zero(plan(search))
 plan_lines(l::LoadedTask, search::Search) = join((operator_name(l.task, o) for o in plan(search)), '\n')
 
+function needed_plan_lines(l::LoadedTask, search::Search, deadline::Real)
+    limits = Limits(deadline, typemax(Int))
+    needed = needed_steps(l.task, plan(search), limits; generator = search.generator, goal = search.goal)
+    join((operator_name(l.task, o) for o in needed), '\n')
+end
+
 # Examples
 
 """

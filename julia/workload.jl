@@ -73,7 +73,7 @@ function workload()
             while (n = expand_batch(search, 1, 1.0)) > 0
                 rehearse_policy(search, n)
             end
-            plan_lines(loaded, search), statistics(search), expanded_states(search), release_search(search)
+            plan_lines(loaded, search), needed_plan_lines(loaded, search, Inf), statistics(search), expanded_states(search), release_search(search)
         end
         search = new_search(loaded, "astar", 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
         last, node = 0, 1

@@ -46,10 +46,11 @@ class TrainConfig:
     reduction: str = option("mean", "Of the terms of one instance.", choices=REDUCTIONS)
     steps: int = option(None, "Steps of one instance each.", least=1)
     learning_rate: float = option(1e-3, "Of AdaBelief.", above=0)
+    anneal: bool = option(True, "Whether the learning rate falls evenly to nothing over the steps.")
     weight_decay: float = option(0.3, "Share of the weights taken away in a step, times the learning rate.", least=0)
 
-    layers: int = option(3, "Rounds of messages.", least=1)
-    dim: int = option(8, "Size of the embeddings.", least=1)
+    layers: int = option(2, "Rounds of messages.", least=1)
+    dim: int = option(32, "Size of the embeddings.", least=1)
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)

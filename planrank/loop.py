@@ -87,6 +87,7 @@ def run(
             value = objective.item()
             if not (math.isfinite(value) and torch.isfinite(parameter.grad).all()):
                 raise not_finite(value, step + 1, names[i], checkpoint)
+            optimizer.learning_rate = learning_rate_at(step, config)
             optimizer.step()
             step += 1
 
@@ -143,6 +144,10 @@ def order_of(epoch: int, count: int, seed: int) -> list[int]:
     order = list(range(count))
     random.Random(f"{seed}/{epoch}").shuffle(order)
     return order
+
+
+def learning_rate_at(step: int, config: TrainConfig) -> float:
+    return config.learning_rate * (1 - step / config.steps if config.anneal else 1)
 
 
 def architecture_of(config: TrainConfig) -> Architecture:

@@ -210,8 +210,13 @@ class Search:
         return julia.call("proved_unsolvable", self.handle)
 
     def plan(self) -> list[str]:
-        lines = julia.call("plan_lines", self.task.handle, self.handle)
-        return lines.split("\n") if lines else []
+        """The path to the goal that was found, step by step."""
+        return julia.call("plan_lines", self.task.handle, self.handle).splitlines()
+
+    def needed_plan(self, limits: Limits | None = None) -> list[str]:
+        """The same without steps that the goal does not need (Action Elimination)."""
+        deadline = (limits or Limits()).deadline
+        return julia.call("needed_plan_lines", self.task.handle, self.handle, deadline).splitlines()
 
 
 def solve(
@@ -226,6 +231,7 @@ def solve(
     ties: str | None = None,
     batch: int = 1,
     seed: int = 0,
+    shorten: bool = True,
     time_limit: float | None = None,
     memory_limit: float | None = None,
     started: float | None = None,
@@ -234,7 +240,8 @@ def solve(
     """Search for a plan and validate it.
 
     The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
-    (see `planrank.shipped`), else by hFF. ucs and bfs take no guide, phs and levints a model with a policy.
+    (see `planrank.shipped`), else by hFF. ucs and bfs take no guide, phs and levints a model with a policy. `shorten`
+    leaves out steps of the plan that the goal does not need.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
@@ -260,7 +267,7 @@ def solve(
             finally:
                 counters = forward.statistics()
             if status == "solved":
-                steps = forward.plan()
+                steps = forward.needed_plan(limits) if shorten else forward.plan()
             forward.release()
     except PlanrankError as e:
         if e.kind not in ("time", "memory"):

@@ -45,6 +45,17 @@ def test_a_plan_is_found_written_and_valid(planrank, problem, tmp_path):
     assert planrank("validate", BLOCKS, problem, tmp_path / "sas_plan").returncode == 0
 
 
+def test_steps_that_the_goal_does_not_need_are_left_out(planrank, problem, tmp_path):
+    """A blind greedy search goes in great detours."""
+    lengths = {}
+    for option in ("--shorten", "--no-shorten"):
+        plan = tmp_path / f"plan{option}"
+        found = planrank("solve", BLOCKS, problem, "--heuristic", "blind", option, "--plan-file", plan, "--json", "-")
+        lengths[option] = json.loads(found.stdout)["plan_length"]
+        assert planrank("validate", BLOCKS, problem, plan).returncode == 0
+    assert lengths["--shorten"] < lengths["--no-shorten"]
+
+
 def test_json_has_the_promised_keys(planrank, problem, tmp_path):
     done = planrank("solve", BLOCKS, problem, "--search", "astar", "--heuristic", "lmcut", "--json", "-", cwd=tmp_path)
     found = json.loads(done.stdout)

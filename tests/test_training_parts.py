@@ -68,6 +68,13 @@ def test_every_epoch_is_a_permutation_of_its_own():
     assert epoch(1, 0) == epoch(1, 0)
 
 
+def test_the_learning_rate_falls_evenly_unless_it_is_held():
+    falling = TrainConfig(domain="ferry", steps=100, learning_rate=0.5)
+    held = TrainConfig(domain="ferry", steps=100, learning_rate=0.5, anneal=False)
+    assert [loop.learning_rate_at(step, falling) for step in (0, 50, 99)] == pytest.approx([0.5, 0.25, 0.005])
+    assert {loop.learning_rate_at(step, held) for step in (0, 50, 99)} == {0.5}
+
+
 def test_the_grid_has_eighteen_networks_for_each_seed():
     found = candidates(TrainConfig(domain="ferry", grid=True, seeds=2, seed=5))
     assert len({name_of(one) for one in found}) == len(found) == 36

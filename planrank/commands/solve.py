@@ -38,6 +38,9 @@ from planrank.commands.common import PDDL_FILE, limit_options, write_json
     "--reopen/--no-reopen", default=None, help="Take cheaper paths to closed states. [default: not in gbfs, bfs]"
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="For random ties.")
+@click.option(
+    "--shorten/--no-shorten", default=True, show_default=True, help="Leave out steps that the goal does not need."
+)
 @limit_options
 @click.option(
     "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."

@@ -21,8 +21,8 @@ class Architecture:
     changes.
     """
 
-    layers: int = 3
-    dim: int = 8
+    layers: int = 2
+    dim: int = 32
     residual: bool = True
     mixing: bool = True
     messages: tuple[str, ...] = ("mean", "max")
