@@ -43,14 +43,14 @@ FACTORS: dict[str, dict[str, object]] = {
     "layers 1": {"layers": 1},
     "layers 2": {"layers": 2},
     "layers 3": {"layers": 3},
-    "dim 4": {"dim": 4},
     "dim 8": {"dim": 8},
     "dim 16": {"dim": 16},
+    "dim 32": {"dim": 32},
     "residual on": {"residual": True},
     "residual off": {"residual": False},
     "loss lgbfs": {"loss": "lgbfs"},
-    "learning rate 0.003": {"learning_rate": 0.003},
-    "weight decay 0.1": {"weight_decay": 0.1},
+    "learning rate held": {"anneal": False},
+    "weight decay 0": {"weight_decay": 0.0},
     "20 training problems": {"max_instances": 20},
 }
 # What makes two rows the same.

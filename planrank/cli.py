@@ -18,6 +18,7 @@ from planrank.commands.label import label
 from planrank.commands.solve import solve
 from planrank.commands.train import train
 from planrank.errors import Exit, PlanrankError
+from planrank.limits import ONE_THREAD
 
 
 class Group(click.Group):
@@ -68,6 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run() -> None:
     """The command as installed. Leaves at once: tidying up after Julia would take longer than most searches."""
+    os.environ.update(ONE_THREAD | os.environ)  # before NumPy is imported
     try:
         main()
     except SystemExit as stop:

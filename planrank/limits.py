@@ -1,4 +1,4 @@
-"""How long a command may take and how much memory it may use."""
+"""How long a command may take, how much memory and how many processors it may use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NO_LIMIT = 2**62
+# For the environment. The products in a search are small: threads would wait for each other most of the time.
+ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,8 @@ def solve(
     search_seconds = time.time() - searching
     if steps is not None:
         cost = validated_cost(task, steps)
-    times = {"search_seconds": search_seconds, "total_seconds": time.time() - started, "peak_kb": julia.call("peak_bytes") // 1024}
+    times = {"search_seconds": search_seconds, "total_seconds": time.time() - started}
+    times["peak_kb"] = julia.call("peak_bytes") // 1024
     named = {"heuristic": source or "", "model_file": None}
     if isinstance(source, NamedModel):
         named = {"heuristic": f"model:{source.name}", "model_file": source.file}

@@ -16,10 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from planrank.limits import ONE_THREAD
+
 # A worker that keeps to its limits answers soon after them; one that does not is ended.
 GRACE_SECONDS = 10.0
 START_SECONDS = 600.0
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 COUNTERS = ("plan_length", "plan_cost", "expanded", "evaluated", "generated", "reopened", "dead_ends")
 
 
