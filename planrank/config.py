@@ -45,7 +45,7 @@ class TrainConfig:
     surrogate: str = option("logistic", "Of the 0-1 loss in the ranking losses.", choices=SURROGATES)
     reduction: str = option("mean", "Of the terms of one instance.", choices=REDUCTIONS)
     steps: int = option(None, "Steps of one instance each.", least=1)
-    learning_rate: float = option(1e-3, "Of AdaBelief.", above=0)
+    learning_rate: float = option(3e-3, "Of AdaBelief.", above=0)
     anneal: bool = option(True, "Whether the learning rate falls evenly to nothing over the steps.")
     weight_decay: float = option(0.3, "Share of the weights taken away in a step, times the learning rate.", least=0)
 

@@ -23,7 +23,7 @@ def toml(tmp_path):
 
 def test_defaults_are_those_of_the_paper():
     config = TrainConfig(domain="blocksworld")
-    assert (config.loss, config.surrogate, config.steps, config.learning_rate) == ("lstar", "logistic", 10_000, 1e-3)
+    assert (config.loss, config.surrogate, config.steps, config.learning_rate) == ("lstar", "logistic", 10_000, 3e-3)
     assert config.out == "planrank-models/blocksworld.safetensors"
 
 

@@ -171,7 +171,7 @@ def test_another_configuration_is_named(config):
     first = config(steps=20)
     train(first, say=silent)
     train(first, resume=True, say=silent)  # ends at once
-    said = "another configuration: loss was lstar, now l2, learning_rate was 0.001, now 0.1;"
+    said = "another configuration: loss was lstar, now l2, learning_rate was 0.003, now 0.1;"
     with pytest.raises(PlanrankError, match=said):
         train(config(steps=20, loss="l2", learning_rate=0.1), resume=True, say=silent)
 
