@@ -138,6 +138,13 @@ def order_of(domain: str, guides: dict[str, BySeed]) -> list[dict]:
         seeds = ranking.keys() & regression.keys()
         if not seeds:
             continue
+        # One of them may have been run on more problems than the other.
+        sides = [{row["instance_sha"] for seed in seeds for row in side[seed]} for side in (ranking, regression)]
+        run = sides[0] & sides[1]
+        ranking, regression = (
+            {seed: [row for row in side[seed] if row["instance_sha"] in run] for seed in seeds}
+            for side in (ranking, regression)
+        )
         expanded, steps = [0, 0], [0, 0]
         for seed in seeds:
             pair = [{row["instance_sha"]: row for row in solved(side[seed])} for side in (ranking, regression)]

@@ -14,14 +14,14 @@ def plan_text(steps: list[str], cost: float, unit_cost: bool) -> str:
 
 
 def check_writable(file: Path) -> None:
-    """Say before the search, not after it, that a plan could not be written."""
+    """Say before the work, not after it, that its result could not be written."""
     if file.is_dir():
-        raise PlanrankError("this is a folder, expected a name for the plan file", file=str(file))
+        raise PlanrankError("this is a folder, expected the name of a file to write", file=str(file))
     folder = file.parent
     if not folder.is_dir():
-        raise PlanrankError("its folder does not exist, so the plan could not be written", file=str(file))
+        raise PlanrankError("its folder does not exist, so it could not be written", file=str(file))
     if not os.access(folder, os.W_OK) or (file.exists() and not os.access(file, os.W_OK)):
-        raise PlanrankError("the plan could not be written here: permission denied", file=str(file))
+        raise PlanrankError("this could not be written: permission denied", file=str(file))
 
 
 def write_atomically(file: Path, text: str) -> None:

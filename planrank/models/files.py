@@ -41,7 +41,7 @@ def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) ->
 def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
     """A line for each array, its numbers as short as they can be read back."""
     shapes = {name: array.shape for name, array in weights.items()}
-    lines = [f"{json.dumps(name)}: [{', '.join(map(str, array.ravel()))}]" for name, array in weights.items()]
+    lines = [f"{json.dumps(name)}: [{','.join(map(str, array.ravel()))}]" for name, array in weights.items()]
     return (
         f'{{"header": {json.dumps(header, indent=1)},\n"shapes": {json.dumps(shapes)},\n"weights": {{\n'
         + ",\n".join(lines)
