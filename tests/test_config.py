@@ -21,7 +21,7 @@ def toml(tmp_path):
     return write
 
 
-def test_defaults_are_those_of_the_paper():
+def test_the_defaults():
     config = TrainConfig(domain="blocksworld")
     assert (config.loss, config.surrogate, config.steps, config.learning_rate) == ("lstar", "logistic", 10_000, 3e-3)
     assert config.out == "planrank-models/blocksworld.safetensors"

@@ -15,6 +15,7 @@ from planrank.errors import PlanrankError
 from planrank.plans import write_bytes_atomically
 
 FORMAT = "planrank model 1"
+JSON_BEGINNING, JSON_END = '{"header": ', "}}"
 
 
 def digest(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
@@ -43,15 +44,25 @@ def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
     shapes = {name: array.shape for name, array in weights.items()}
     lines = [f"{json.dumps(name)}: [{','.join(map(str, array.ravel()))}]" for name, array in weights.items()]
     return (
-        f'{{"header": {json.dumps(header, indent=1)},\n"shapes": {json.dumps(shapes)},\n"weights": {{\n'
+        f'{JSON_BEGINNING}{json.dumps(header, indent=1)},\n"shapes": {json.dumps(shapes)},\n"weights": {{\n'
         + ",\n".join(lines)
-        + "\n}}"
+        + f"\n{JSON_END}"
     )
 
 
 def read_header(file: Path) -> dict[str, str]:
-    """The texts only; the weights are not looked at."""
-    return _read_json(file)["header"] if file.suffix == ".json" else _open_safetensors(file).metadata()
+    """The texts only; the weights are not looked at, because `planrank solve` asks this of every model there is."""
+    if file.suffix != ".json":
+        return _open_safetensors(file).metadata()
+    text = _read_text(file)
+    if not (text.startswith(JSON_BEGINNING) and text.endswith(JSON_END)):
+        raise damaged(file)
+    try:
+        header, _ = json.JSONDecoder().raw_decode(text, len(JSON_BEGINNING))
+    except ValueError:
+        raise damaged(file) from None
+    checked_format(header, file)
+    return header
 
 
 def read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -86,11 +97,18 @@ def checked_format(header: object, file: Path) -> None:
         raise PlanrankError(f"this is a '{header['format']}', expected '{FORMAT}'", file=str(file))
 
 
-def _read_json(file: Path) -> dict:
+def _read_text(file: Path) -> str:
     try:
-        content = json.loads(file.read_text())
+        return file.read_text()
     except OSError as e:
         raise PlanrankError(f"the model cannot be read: {e.strerror}", file=str(file)) from None
+    except ValueError:
+        raise damaged(file) from None
+
+
+def _read_json(file: Path) -> dict:
+    try:
+        content = json.loads(_read_text(file))
     except ValueError:
         raise damaged(file) from None
     checked_format(content.get("header") if isinstance(content, dict) else None, file)
