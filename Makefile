@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test clean
+.PHONY: run test test-all check format models readme clean
 
 run: $(VENV)/installed
 	$(BIN)/planrank setup
@@ -17,10 +17,34 @@ test: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
 	$(BIN)/pytest $(ARGS)
 
+test-all: $(VENV)/installed-for-tests
+	$(BIN)/planrank setup
+	$(BIN)/pytest --slow $(ARGS)
+
+# Formatter, linter, types; Julia has no formatter that can be had here, so its lines are measured.
+check: $(VENV)/installed-for-tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python tests/check_julia_lines.py
+
+format: $(VENV)/installed-for-tests
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Makes every model in domains/ again.
+models: $(VENV)/installed-for-tests
+	$(BIN)/planrank setup
+	$(BIN)/python benchmarks/models.py $(ARGS)
+
+# Writes the tables of figures in the README from benchmarks/results.
+readme: $(VENV)/installed
+	$(BIN)/python benchmarks/readme.py
+
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(BIN)/pip pyproject.toml constraints.txt
+$(VENV)/installed: $(BIN)/pip pyproject.toml Project.toml constraints.txt
 	@echo "installing planrank and what it needs (about a minute)"
 	$(INSTALL) --editable .
 	@touch $@

@@ -1,11 +1,27 @@
-# What Python calls. Arrays come as an address and a length, so that no copy is made and every function sees plain
-# vectors; arrays go back as vectors, which Python views in place, with indices from 0. Names cross as one string.
+# What Python calls, besides `proved_unsolvable`, `new_words`, `resident_bytes`, `peak_bytes` and `workload`.
+#
+# Arrays come as an address and a length, so that no copy is made and every function sees plain vectors; arrays go back
+# as vectors, which Python views in place. Indices count from 0 on Python's side. Lists of names cross as one string, a
+# line each. Costs and values are those the user wrote: here they are multiplied by the task's `cost_scale` on the way
+# in and divided by it on the way out, because the rest of this module counts costs in whole numbers.
 
 "A vector over memory that Python owns; valid until the call returns."
 borrowed(::Type{T}, address::Integer, n::Integer) where {T} = unsafe_wrap(Vector{T}, Ptr{T}(UInt(address)), n)
 
+from_zero(indices::Vector{Int32}) = indices .- Int32(1)
+
+lines(names) = join(names, '\n')
+
+# The module
+
+const PROJECT_FILE = normpath(joinpath(@__DIR__, "..", "Project.toml"))
+include_dependency(PROJECT_FILE)
+
+# Read while the module is compiled: a system image has no Project.toml beside it.
+const MODULE_VERSION = String(match(r"^version\s*=\s*\"([^\"]+)\""m, read(PROJECT_FILE, String))[1])
+
 "Version of this module; Python refuses one that is not its own."
-module_version() = "0.1.0"
+module_version() = MODULE_VERSION
 
 julia_version() = string(VERSION)
 
@@ -18,30 +34,24 @@ error_fields(e::PlanRankError) = (String(e.kind), e.message, e.file, e.line, e.c
 error_fields(::OutOfMemoryError) = ("memory", "out of memory", "", 0, 0)
 error_fields(e) = ("internal", sprint(showerror, e), "", 0, 0)
 
+"Let long loops ask the function at this address whether the user wants to stop; see `STOP_QUESTION`."
 ask_before_going_on(address::Integer) = (STOP_QUESTION[] = Ptr{Cvoid}(UInt(address)); nothing)
 
 # Tasks
 
-"A ground task with what it was made from and how long that took."
-struct LoadedTask
-    domain::Domain
-    problem::Problem
-    task::Task
-    parse_seconds::Float64
-    ground_seconds::Float64
-end
+"A PDDL file to read, or a PDDL text and what errors call it; all functions that take PDDL take these."
+file_source(file::AbstractString) = Source(file)
+text_source(name::AbstractString, text::AbstractString) = Source(name, text)
 
-function load(domain_file::AbstractString, problem_file::AbstractString, deadline::Real, memory_bytes::Integer)
-    started = time()
-    domain, problem = parse_files(domain_file, problem_file)
-    parsed = time()
-    task = ground(domain, problem, Limits(deadline, memory_bytes))
-    LoadedTask(domain, problem, task, parsed - started, time() - parsed)
-end
+load(domain::Source, problem::Source, deadline::Real, memory_bytes::Integer) =
+    load(domain, problem, Limits(deadline, memory_bytes))
 
-"Numbers of a task for Python: (facts, operators, words of a packed state, goal disjuncts, cost scale, unit cost)."
+"(kind, objects) of a PDDL file, without parsing it: see `outline_of`. Only a file that cannot be read is an error."
+outline(file::AbstractString) = outline_of(read_text(String(file)))
+
+"Numbers of a task: (facts, operators, words of a packed state, goal disjuncts, cost scale, unit cost)."
 dimensions(l::LoadedTask) = (nfacts(l.task), noperators(l.task), nwords(l.task), length(l.task.goal_pos),
-                             Int(l.task.cost_scale), l.task.unit_cost)
+    Int(l.task.cost_scale), l.task.unit_cost)
 
 task_seconds(l::LoadedTask) = (l.parse_seconds, l.ground_seconds)
 task_names(l::LoadedTask) = (l.task.domain, l.task.problem)
@@ -50,20 +60,37 @@ const NAME_LISTS = Dict(
     "facts" => fact_names, "operators" => operator_names, "objects" => t -> t.objects,
     "predicates" => t -> t.predicates, "schemas" => t -> t.schemas)
 
-joined_names(l::LoadedTask, list::AbstractString) = join(NAME_LISTS[list](l.task), '\n')
+joined_names(l::LoadedTask, list::AbstractString) = lines(NAME_LISTS[list](l.task))
 
-"A column of the task by the name of its field, indices from 0: costs stay what they are."
+"A column of indices by the name of its field in `Task`; `task_rows`: offsets and values of a field that is `Rows`."
 task_column(l::LoadedTask, name::AbstractString) = from_zero(getfield(l.task, Symbol(name)))
 task_rows(l::LoadedTask, name::AbstractString) =
     (rows = getfield(l.task, Symbol(name)); (from_zero(rows.offsets), from_zero(rows.values)))
-task_costs(l::LoadedTask) = l.task.op_cost
 
-from_zero(indices::Vector{Int32}) = indices .- Int32(1)
+"What each operator costs, as Float64."
+task_costs(l::LoadedTask) = l.task.op_cost ./ l.task.cost_scale
 
-validate(l::LoadedTask, text::AbstractString, file::AbstractString) = validate_plan(l.domain, l.problem, String(text), String(file))
+# Validation: the number of steps and the cost of a plan, or a PlanRankError that says why it is no plan
 
-validate_files(domain_file::AbstractString, problem_file::AbstractString, plan_file::AbstractString) =
-    validate_plan(parse_files(domain_file, problem_file)..., read_text(String(plan_file)), String(plan_file))
+validate(l::LoadedTask, plan_text::AbstractString, plan_name::AbstractString) =
+    validate_plan(l.domain, l.problem, String(plan_text), String(plan_name))
+
+validate_sources(domain::Source, problem::Source, plan::Source) = validate(domain, problem, plan)
+
+# Heuristics
+
+new_heuristic(l::LoadedTask, name::AbstractString, deadline::Real, memory_bytes::Integer) =
+    make_heuristic(l.task, Symbol(name), Limits(deadline, memory_bytes))
+
+"""
+Values of n packed states that lie one after the other, as Float64; infinity for a dead end. They are in the user's
+costs, even those of goalcount: a search adds it to costs in whole numbers, so a literal counts 1/cost_scale here.
+"""
+function heuristic_values(l::LoadedTask, heuristic, address::Integer, n::Integer)
+    words = nwords(l.task)
+    states = borrowed(UInt64, address, n * words)
+    [Float64(evaluate(heuristic, states, (i - 1) * words)) / l.task.cost_scale for i in 1:n]
+end
 
 # Search
 
@@ -71,48 +98,81 @@ validate_files(domain_file::AbstractString, problem_file::AbstractString, plan_f
 function new_search(l::LoadedTask, name, weight, reopen, ties, batch, seed, deadline::Real, memory_bytes::Integer)
     generator = SuccessorGenerator(l.task, Limits(deadline, memory_bytes))
     make_search(l.task, Symbol(name); weight = weight, batch = batch, seed = seed, generator = generator,
-                memory_limit = max(0, memory_bytes - resident_bytes()), reopen = reopen,
-                ties = ties === nothing ? nothing : Symbol(ties))
-end
-
-new_heuristic(l::LoadedTask, name::AbstractString, deadline::Real, memory_bytes::Integer) =
-    make_heuristic(l.task, Symbol(name), Limits(deadline, memory_bytes))
-
-"Values of n packed states that lie one after the other."
-function heuristic_values(heuristic, address::Integer, n::Integer, words::Integer)
-    states = borrowed(UInt64, address, n * words)
-    [Float64(evaluate(heuristic, states, (i - 1) * words)) for i in 1:n]
+        memory_limit = max(0, memory_bytes - resident_bytes()), reopen = reopen,
+        ties = ties === nothing ? nothing : Symbol(ties))
 end
 
 run_slice(search::Search, heuristic, seconds::Real) = String(run!(search, heuristic; seconds = seconds))
 
 expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; seconds = seconds)
-insert_values(search::Search, address::Integer, n::Integer) = Base.insert!(search, borrowed(Float32, address, n))
+
+insert_values(search::Search, address::Integer, n::Integer) =
+    insert!(search, in_units(search.task, borrowed(Float32, address, n)))
+
+"`n` values, `n + 1` offsets, and `m` operators with the logarithms of their probabilities: see `insert_with_policy!`."
 function insert_values_and_policy(search::Search, values, n, offsets, operators, logs, m)
-    insert_with_policy!(search, borrowed(Float32, values, n), borrowed(Int32, offsets, n + 1),
-                        borrowed(Int32, operators, m), borrowed(Float32, logs, m))
+    insert_with_policy!(search, in_units(search.task, borrowed(Float32, values, n)), borrowed(Int32, offsets, n + 1),
+        borrowed(Int32, operators, m), borrowed(Float32, logs, m))
 end
+
+"Values as the search compares them, in units of the task's costs."
+stored_values(l::LoadedTask, address::Integer, n::Integer) = copy(in_units(l.task, borrowed(Float32, address, n)))
+
+in_units(task::Task, values::Vector{Float32}) =
+    task.cost_scale == 1 ? values : Float32[in_units(value, task.cost_scale) for value in values]
+
+"""
+A value in units of 1/scale. Float32 cannot hold 0.15 exactly, and 100 times what it holds instead is 15.000001. What is
+a whole number of units but for that rounding becomes one, so that the values of a heuristic come back unchanged.
+"""
+function in_units(value::Float32, scale::Integer)
+    units = Float64(value) * scale
+    whole = round(units)
+    Float32(abs(units - whole) <= eps(Float32(units)) ? whole : units)
+end
+
 release_search(search::Search) = release!(search)
 expanded_states(search::Search) = search.expanded
 search_status(search::Search) = String(search.status)
 
 "(expanded, evaluated, generated, reopened, dead ends, best h, states, bytes)"
-statistics(s::Search) = (s.expanded, s.evaluated, s.generated, s.reopened, s.dead_ends, s.best_h, s.store.count, memory_bytes(s))
+statistics(s::Search) = (s.expanded, s.evaluated, s.generated, s.reopened, s.dead_ends, s.best_h / s.task.cost_scale,
+    s.store.count, memory_bytes(s))
 
-plan_operators(search::Search) = from_zero(plan(search))
-plan_lines(l::LoadedTask, search::Search) = join((operator_name(l.task, o) for o in plan(search)), '\n')
+plan_lines(search::Search) = step_lines(search, plan(search))
 
-function needed_plan_lines(l::LoadedTask, search::Search, deadline::Real)
-    limits = Limits(deadline, typemax(Int))
-    needed = needed_steps(l.task, plan(search), limits; generator = search.generator, goal = search.goal)
-    join((operator_name(l.task, o) for o in needed), '\n')
-end
+"The plan without the steps that the goal does not need; after the deadline no further step is looked at."
+needed_plan_lines(search::Search, deadline::Real) = step_lines(search, needed_steps(search.task, plan(search),
+    Limits(deadline, typemax(Int)); generator = search.generator, goal = search.goal))
 
-# Examples
+step_lines(search::Search, operators) = lines(operator_name(search.task, o) for o in operators)
+
+"The node taken, 0 if there was none, and how many new states wait for their values."
+take_best(search::Search) = (Int(take_best!(search)), waiting(search))
+
+"The step from one node to the other in words, empty if there is none."
+joining_step(search::Search, from::Integer, to::Integer) =
+    (o = joining_operator(search, from, to); o == 0 ? "" : operator_name(search.task, o))
+
+# Learning
 
 """
-The columns of a ranking, as `planrank.ranking.Ranking` has them: states, path_g, open_state, open_from, open_until,
-open_g, open_later_on_path, child_offsets, child_state, child_cost, action, chosen. Costs are what the user wrote.
+The columns of a ranking of a plan of l steps. It has n states; s_i is the state after i steps. `Ranking` says more.
+
+| Column             | Type    | Entries | Meaning                                                                 |
+|:-------------------|:--------|:--------|:------------------------------------------------------------------------|
+| states             | UInt64  | n·words | packed: s_0 … s_l in order, then what else the search generates         |
+| path_g             | Float32 | l + 1   | the cost of the path to s_i                                             |
+| open_state         | Int32   | m       | the state of each entry of the open list                                |
+| open_from          | Int32   | m       | the entry is there when s_i is chosen, for all i from 1 to l with …     |
+| open_until         | Int32   | m       | … open_from <= i < open_until; s_i itself is no entry then              |
+| open_g             | Float32 | m       | the cost of the path to the state                                       |
+| open_later_on_path | UInt8   | m       | 1 if the plan comes to the state later, else 0                          |
+| child_offsets      | Int32   | l + 1   | row i of the next three columns is from offset i to before offset i + 1 |
+| child_state        | Int32   |         | the successors of s_i                                                   |
+| child_cost         | Float32 |         | what the operators cost that lead to them                               |
+| action             | Int32   |         | these operators: all that are applicable in s_i                         |
+| chosen             | Int32   | l       | the place in row i of the plan's own operator                           |
 """
 function ranking_columns(l::LoadedTask, plan_text::AbstractString)
     r = ranking_of_plan(l.task, plan_text)
@@ -123,9 +183,64 @@ function ranking_columns(l::LoadedTask, plan_text::AbstractString)
         as_written(l.task.op_cost[r.action]), from_zero(r.action), from_zero(r.chosen))
 end
 
-"The node taken, 0 if there was none, and how many new states wait for their values."
-take_best(search::Search) = (Int(take_best!(search)), waiting(search))
+signature_text(l::LoadedTask) = signature_text(Signature(l.domain))
 
-"The step from one node to the other in words, empty if there is none."
-joining_step(l::LoadedTask, search::Search, from::Integer, to::Integer) =
-    (o = joining_operator(search, from, to); o == 0 ? "" : operator_name(l.task, o))
+"The version of what `take_new` gives."
+parts_format() = PARTS_FORMAT
+
+new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, deletes::Bool) =
+    DistinctParts(Signature(l.domain), layers, residual, deletes)
+
+"A task of the same domain, to find the parts of its states; `actions`: note the applicable operators too."
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool)
+    graph = Hypergraph(Signature(l.domain), l.task; deletes = distinct.deletes)
+    PartsOfState(distinct, graph, actions ? SuccessorGenerator(l.task) : nothing)
+end
+
+"Find the parts of n packed states that lie one after the other."
+function find_parts(parts::PartsOfState, address::Integer, n::Integer)
+    find_parts!(parts, borrowed(UInt64, address, n * length(parts.state)), n)
+    nothing
+end
+
+"See `take_new!`."
+take_new(distinct::DistinctParts) = take_new!(distinct)
+
+"The layouts met so far; see `layout_rows`."
+distinct_layouts(distinct::DistinctParts) = layout_rows(distinct.layouts)
+
+"""
+How the tails of edges stand in columns, a row for each layout, as three columns of Int32: the kind of edge of each
+layout, offsets, and from offset i to before i + 1 the literal that each column of layout i belongs to.
+"""
+function layout_rows(layouts::Vector{EdgeLayout})
+    slots = rows_of(layout.slot_of_column for layout in layouts)
+    from_zero(Int32[layout.type for layout in layouts]), from_zero(slots.offsets), from_zero(slots.values)
+end
+
+"""
+The hypergraph of a task. Vertices are the facts; edges are the operators, in order, and then the conditional effects.
+
+| Array          | Type    | Entries   | Meaning                                                                       |
+|:---------------|:--------|:----------|:------------------------------------------------------------------------------|
+| predicate      | Int32   | vertices  | its number in the signature                                                   |
+| goal flags     | Int32   | vertices  | 2 if the goal wants the fact, plus 4 if it wants it false                     |
+| kind           | Int32   | edges     | the number of the kind of edge in the signature                               |
+| features       | Float32 | 3·edges   | cost, number of preconditions, number of add effects of each                  |
+| tail offsets   | Int32   | edges + 1 | the tails of edge e are from offset e to before offset e + 1                  |
+| tails          | Int32   |           | vertices in the columns of the layout, -1 where a literal has no further fact |
+| layout kinds   | Int32   | kinds     | this and the next two are `layout_rows`; kind k has layout k                  |
+| layout offsets | Int32   | kinds + 1 |                                                                               |
+| layout slots   | Int32   |           |                                                                               |
+| head offsets   | Int32   | edges + 1 | the heads of edge e are from offset e to before offset e + 1                  |
+| heads          | Int32   |           | the vertices that the edge reaches …                                          |
+| relations      | Int32   |           | … and through which relation of their predicate                               |
+"""
+function hypergraph_arrays(l::LoadedTask, deletes::Bool)
+    g = Hypergraph(Signature(l.domain), l.task; deletes = deletes)
+    vertices = g.vertex_of_bag[g.heads.values]
+    relations = g.heads.values .- g.bag_first[vertices]
+    (from_zero(g.vertex_type), Int32.(g.goal_flags), from_zero(g.edge_type),
+        Float32[x for f in g.edge_features for x in f], from_zero(g.tail_first), from_zero(g.tails),
+        layout_rows(g.layouts)..., from_zero(g.heads.offsets), from_zero(vertices), Int32.(relations))
+end

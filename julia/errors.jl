@@ -1,6 +1,6 @@
 """
-The one error type users may see. `kind` decides the exit code: `:syntax`, `:meaning`, `:unsupported`,
-`:time`, `:memory` or `:usage`. `file` is empty and `line` 0 where no place in a text is to blame.
+The one error type users may see. `kind` decides the exit code: `:syntax`, `:meaning`, `:unsupported`, `:time`,
+`:memory`, `:interrupted` or `:usage`. `file` is empty and `line` is 0 if the error has no place in a text.
 """
 struct PlanRankError <: Exception
     kind::Symbol

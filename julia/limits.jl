@@ -1,5 +1,5 @@
 """
-How long and with how much resident memory (bytes) the process may go on. Long loops ask now and then with `check`.
+The time and the resident memory (bytes) that the process may use. Long loops call `check` now and then.
 """
 struct Limits
     deadline::Float64                   # compared with time()
@@ -23,14 +23,14 @@ function check(limits::Limits, doing::String)
     nothing
 end
 
-"The most memory this process has had. On Linux the usual call begins with what the parent process had."
+"The most memory this process has used. On Linux `Sys.maxrss` starts from what the parent process used."
 function peak_bytes()
     Sys.islinux() || return Int(Sys.maxrss())
     kilobytes = match(r"VmHWM:\s*(\d+) kB", read("/proc/self/status", String))
     kilobytes === nothing ? Int(Sys.maxrss()) : 1024 * parse(Int, kilobytes[1])
 end
 
-"Memory of this process that is in use now; where the system does not say, the most it ever was."
+"The memory this process uses now; where the system does not tell, the most it has used."
 function resident_bytes()
     Sys.islinux() || return peak_bytes()
     pages = split(read("/proc/self/statm", String))[2]

@@ -1,4 +1,15 @@
-# Tasks from files, and what is made of a task on demand: names and packed rows.
+# Tasks from PDDL, given as files or as texts.
+
+"A PDDL text: the content of the file `name`, or with `text` that text, which errors then call `name`."
+struct Source
+    name::String
+    text::Union{String,Nothing}
+end
+
+Source(file::AbstractString) = Source(String(file), nothing)
+Source(name::AbstractString, text::AbstractString) = Source(String(name), String(text))
+
+text_of(source::Source) = source.text === nothing ? read_text(source.name) : source.text
 
 function read_text(file::String)
     isdir(file) && throw(PlanRankError(:usage, "this is a folder, expected a PDDL file", file, 0, 0))
@@ -12,34 +23,30 @@ function read_text(file::String)
 end
 
 "Domain and problem, read, parsed and checked."
-function parse_files(domain_file::AbstractString, problem_file::AbstractString)
-    domain = parse_domain(read_text(String(domain_file)), String(domain_file))
-    domain, parse_problem(read_text(String(problem_file)), String(problem_file), domain)
+function parse_sources(domain_source::Source, problem_source::Source)
+    domain = parse_domain(text_of(domain_source), domain_source.name)
+    domain, parse_problem(text_of(problem_source), problem_source.name, domain)
 end
 
-load_task(domain_file::AbstractString, problem_file::AbstractString, limits::Limits=Limits()) =
-    ground(parse_files(domain_file, problem_file)..., limits)
-
-function load_task_from_text(domain_text::AbstractString, problem_text::AbstractString, limits::Limits=Limits();
-                             domain_file::String="domain", problem_file::String="problem")
-    domain = parse_domain(String(domain_text), domain_file)
-    ground(domain, parse_problem(String(problem_text), problem_file, domain), limits)
+"A ground task with what it was made from and how long that took."
+struct LoadedTask
+    domain::Domain
+    problem::Problem
+    task::Task
+    parse_seconds::Float64
+    ground_seconds::Float64
 end
 
-fact_names(t::Task) = String[fact_name(t, f) for f in 1:nfacts(t)]
-operator_names(t::Task) = String[operator_name(t, o) for o in 1:noperators(t)]
+function load(domain_source::Source, problem_source::Source, limits::Limits = Limits())
+    started = time()
+    domain, problem = parse_sources(domain_source, problem_source)
+    parsed = time()
+    task = ground(domain, problem, limits)
+    LoadedTask(domain, problem, task, parsed - started, time() - parsed)
+end
 
-"""
-Preconditions, negative preconditions, adds and deletes of all operators as packed bits: operator o has the words
-`(o-1)*nwords(t)+1 : o*nwords(t)` of each.
-"""
-packed_rows(t::Task) = (pre=pack(t, t.pre), neg=pack(t, t.neg), add=pack(t, t.add), del=pack(t, t.del))
-
-function pack(t::Task, rows::Rows)
-    words = nwords(t)
-    packed = zeros(UInt64, words * length(rows))
-    for o in 1:length(rows), f in row(rows, o)
-        packed[(o-1)*words+(f-1)÷64+1] |= UInt64(1) << ((f - 1) % 64)
-    end
-    packed
+"Whether the plan is one: its number of steps and its cost, else a PlanRankError."
+function validate(domain_source::Source, problem_source::Source, plan_source::Source)
+    domain, problem = parse_sources(domain_source, problem_source)
+    validate_plan(domain, problem, text_of(plan_source), plan_source.name)
 end

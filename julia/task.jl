@@ -8,6 +8,15 @@ Rows() = Rows(Int32[1], Int32[])
 Base.length(r::Rows) = length(r.offsets) - 1
 Base.@propagate_inbounds row(r::Rows, i::Integer) = @view r.values[r.offsets[i]:r.offsets[i+1]-1]
 
+function rows_of(lists)
+    rows = Rows()
+    for list in lists
+        append!(rows.values, list)
+        push!(rows.offsets, length(rows.values) + 1)
+    end
+    rows
+end
+
 """
 A ground planning task. Indices are 1-based and Int32.
 
@@ -74,3 +83,6 @@ end
 
 fact_name(t::Task, f::Integer) = atom_name(t.predicates[t.fact_predicate[f]], row(t.fact_args, f), t.objects)
 operator_name(t::Task, o::Integer) = atom_name(t.schemas[t.op_schema[o]], row(t.op_args, o), t.objects)
+
+fact_names(t::Task) = String[fact_name(t, f) for f in 1:nfacts(t)]
+operator_names(t::Task) = String[operator_name(t, o) for o in 1:noperators(t)]

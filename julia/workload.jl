@@ -1,4 +1,4 @@
-# Does once everything users do, on a toy task, so that its machine code is in the package or system image.
+# Does once all that Python asks for, on a toy task, so that its machine code is in the package or system image.
 
 const TOY_DOMAIN = """
 (define (domain toy)
@@ -31,72 +31,152 @@ const TOY_PROBLEM = """
   (:metric minimize (total-cost)))
 """
 
-"Every operator is equally likely in each of the n waiting states; those that are not applicable do no harm."
-function rehearse_policy(search::Search, n::Integer)
-    all_operators = noperators(search.task)
-    values, offsets = zeros(Float32, n), Int32.(all_operators .* (0:n))
-    operators = repeat(collect(Int32, 0:all_operators-1), n)
-    logs = fill(-log(Float32(all_operators)), length(operators))
-    address(vector) = UInt(pointer(vector))
-    GC.@preserve values offsets operators logs insert_values_and_policy(
-        search, address(values), n, address(offsets), address(operators), address(logs), length(operators))
+const TOY_PLAN = """
+(load red van depot)
+(drive van depot north)
+(unload red van north)
+(drive van north depot)
+(load blue van depot)
+(drive van depot south)
+(unload blue van south)
+"""
+
+const BROKEN_DOMAINS = ("", "(define", "(define (domain d) (:action a))", "(define (domain d) (:durative-action a))")
+
+"As Python calls: by dynamic dispatch, so that each function is compiled by itself and not as a part of its caller."
+call(f, arguments...) = Base.invokelatest(f, arguments...)
+
+"An address as Python gives it."
+address(vector) = Int(UInt(pointer(vector)))
+
+"Every call that Python makes, with the types of arguments that Python uses."
+function workload()
+    rehearse_basics()
+    for adl in (true, false)
+        # LM-cut takes part only without conditional effects.
+        domain = adl ? TOY_DOMAIN : replace(TOY_DOMAIN, "(when (wet) (sealed ?c))" => "")
+        loaded = call(load, toy_source("toy domain", domain), toy_source("toy problem", TOY_PROBLEM), Inf, typemax(Int))
+        rehearse_task(loaded)
+        for heuristic in ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
+            adl && heuristic == "lmcut" || rehearse_heuristic(loaded, heuristic)
+        end
+        rehearse_batches(loaded)
+        rehearse_policy(loaded)
+        rehearse_following(loaded)
+        rehearse_learning(loaded)
+    end
+    mktempdir(rehearse_files)
+    foreach(rehearse_error, BROKEN_DOMAINS)
 end
 
-function workload()
-    for adl in (true, false)
-        # Without conditional effects LM-cut takes part too.
-        text = adl ? TOY_DOMAIN : replace(TOY_DOMAIN, "(when (wet) (sealed ?c))" => "")
-        domain = parse_domain(text, "toy domain")
-        problem = parse_problem(TOY_PROBLEM, "toy problem", domain)
-        task = ground(domain, problem)
-        loaded = LoadedTask(domain, problem, task, 0.0, 0.0)
-        for list in keys(NAME_LISTS)
-            joined_names(loaded, list)
-        end
-        for name in ("astar", "gbfs", "wastar", "ucs", "bfs"), heuristic in ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
-            adl && heuristic == "lmcut" && continue
-            search = new_search(loaded, name, 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
-            estimate = new_heuristic(loaded, heuristic, Inf, typemax(Int))
-            while run_slice(search, estimate, 1.0) == "running" end
-            validate(loaded, plan_lines(loaded, search), "toy plan")
-            ranking_columns(loaded, plan_lines(loaded, search))
-            statistics(search)
-        end
-        search = new_search(loaded, "gbfs", 3.0, true, "random", 2, 0, Inf, typemax(Int))
-        while (n = expand_batch(search, 2, 1.0)) > 0
-            new_words(search)
-            values = zeros(Float32, n)
-            GC.@preserve values insert_values(search, UInt(pointer(values)), n)
-        end
-        for name in ("phs", "levints")
-            search = new_search(loaded, name, 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
-            while (n = expand_batch(search, 1, 1.0)) > 0
-                rehearse_policy(search, n)
-            end
-            plan_lines(loaded, search), needed_plan_lines(loaded, search, Inf), statistics(search), expanded_states(search), release_search(search)
-        end
-        search = new_search(loaded, "astar", 3.0, nothing, nothing, 1, 0, Inf, typemax(Int))
-        last, node = 0, 1
-        while node != 0 && search_status(search) == "running"
-            insert!(search, zeros(Float32, waiting(search)))
-            last, (node, _) = node, take_best(search)
-            node == 0 || joining_step(loaded, search, last, node)
-        end
-        for rows in ("pre", "neg", "add", "del", "goal_pos")
-            task_rows(loaded, rows)
-        end
-        task_column(loaded, "init"), task_costs(loaded), dimensions(loaded)
-        check(Limits(time() + 10, typemax(Int) - 1), "trying everything once")
+toy_source(name, text) = call(text_source, name, text)
+
+function rehearse_basics()
+    foreach(call, (module_version, julia_version, parts_format, resident_bytes, peak_bytes))
+    numbers = call(ramp, 5)
+    GC.@preserve numbers call(sum_of, address(numbers), length(numbers))
+    call(ask_before_going_on, Int(UInt(STOP_QUESTION[])))
+    check(Limits(time() + 10, typemax(Int) - 1), "trying everything once")
+end
+
+function rehearse_task(loaded::LoadedTask)
+    foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs))
+    foreach(list -> call(joined_names, loaded, list), keys(NAME_LISTS))
+    foreach(name -> call(task_rows, loaded, name), ("pre", "neg", "add", "del", "goal_pos"))
+    foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
+end
+
+toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing) =
+    call(new_search, loaded, name, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
+
+function rehearse_heuristic(loaded::LoadedTask, name)
+    heuristic = call(new_heuristic, loaded, name, Inf, typemax(Int))
+    for search_name in ("astar", "gbfs", "wastar", "ucs", "bfs")
+        search = toy_search(loaded, search_name)
+        while call(run_slice, search, heuristic, 1.0) == "running" end
+        call(validate, loaded, call(plan_lines, search), "toy plan")
+        foreach(f -> call(f, search), (statistics, search_status, proved_unsolvable))
     end
-    for broken in ("", "(define", "(define (domain d) (:action a))", "(define (domain d) (:durative-action a))")
-        try
-            parse_domain(broken, "broken domain")
-        catch e
-            sprint(showerror, e)
-            error_fields(e)
-        end
+    initial = pack_facts(loaded.task.init, nwords(loaded.task))
+    GC.@preserve initial call(heuristic_values, loaded, heuristic, address(initial), 1)
+    values = zeros(Float32, 1)
+    GC.@preserve values call(stored_values, loaded, address(values), 1)
+end
+
+function insert_zeros(search, n)
+    values = zeros(Float32, n)
+    GC.@preserve values call(insert_values, search, address(values), n)
+end
+
+function rehearse_batches(loaded::LoadedTask)
+    search = toy_search(loaded, "gbfs", true, "random")
+    while (n = call(expand_batch, search, 2, 1.0)) > 0
+        call(new_words, search)
+        insert_zeros(search, n)
     end
-    nothing
+    call(needed_plan_lines, search, Inf)
+    foreach(f -> call(f, search), (expanded_states, release_search))
+end
+
+"Every operator is equally likely in each of the waiting states; those that are not applicable do no harm."
+function rehearse_policy(loaded::LoadedTask)
+    all_operators = collect(Int32, 0:noperators(loaded.task)-1)
+    for name in ("phs", "levints")
+        search = toy_search(loaded, name)
+        while (n = call(expand_batch, search, 1, 1.0)) > 0
+            call(new_words, search)
+            values, offsets = zeros(Float32, n), Int32.(length(all_operators) .* (0:n))
+            operators = repeat(all_operators, n)
+            logs = fill(-log(Float32(length(all_operators))), length(operators))
+            GC.@preserve values offsets operators logs call(insert_values_and_policy, search, address(values), n,
+                address(offsets), address(operators), address(logs), length(logs))
+        end
+        call(needed_plan_lines, search, Inf)
+        foreach(f -> call(f, search), (plan_lines, statistics, expanded_states, search_status, proved_unsolvable))
+        call(release_search, search)
+    end
+end
+
+function rehearse_following(loaded::LoadedTask)
+    search = toy_search(loaded, "astar")
+    last, node, n = 0, 1, call(expand_batch, search, 1, Inf)
+    while node != 0 && call(search_status, search) == "running"
+        insert_zeros(search, n)
+        last, (node, n) = node, call(take_best, search)
+        node == 0 || call(joining_step, search, last, node)
+    end
+end
+
+function rehearse_learning(loaded::LoadedTask)
+    call(signature_text, loaded)
+    call(hypergraph_arrays, loaded, false)
+    initial = pack_facts(loaded.task.init, nwords(loaded.task))
+    for actions in (true, false)
+        distinct = call(new_distinct_parts, loaded, 2, true, false)
+        parts = call(new_parts_of_state, distinct, loaded, actions)
+        call(distinct_layouts, distinct)
+        GC.@preserve initial call(find_parts, parts, address(initial), 1)
+        call(take_new, distinct)
+    end
+    call(ranking_columns, loaded, TOY_PLAN)
+end
+
+function rehearse_files(folder)
+    domain, problem, plan = (joinpath(folder, name) for name in ("domain.pddl", "problem.pddl", "toy.plan"))
+    foreach(write, (domain, problem, plan), (TOY_DOMAIN, TOY_PROBLEM, TOY_PLAN))
+    foreach(file -> call(outline, file), (domain, problem))
+    sources = [call(file_source, file) for file in (domain, problem, plan)]
+    call(load, sources[1], sources[2], Inf, typemax(Int))
+    call(validate_sources, sources...)
+end
+
+function rehearse_error(domain)
+    try
+        call(load, toy_source("broken domain", domain), toy_source("toy problem", TOY_PROBLEM), Inf, typemax(Int))
+    catch e
+        sprint(showerror, e)
+        call(error_fields, e)
+    end
 end
 
 # On Julia 1.9 and newer this runs while the package is precompiled, and its machine code is kept.

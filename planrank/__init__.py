@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
-    from planrank.certificate import certify
-    from planrank.config import TrainConfig
-    from planrank.evaluation import evaluate
-    from planrank.generation import generate
-    from planrank.labelling import label
-    from planrank.models import Architecture, Model
-    from planrank.search import Heuristic, Result, Search, solve, validate
+    from planrank.evaluation.runs import evaluate
+    from planrank.learning.certificate import certify
+    from planrank.learning.config import TrainConfig
+    from planrank.learning.train import train
+    from planrank.models.hypergraph.architecture import Architecture
+    from planrank.models.model import Model
+    from planrank.problems.labelling import label
+    from planrank.problems.problem_sets import generate
+    from planrank.search.forward import Search
+    from planrank.search.guides import Guide
+    from planrank.search.heuristic import Heuristic
+    from planrank.search.plans import validate
+    from planrank.search.solve import Result, solve
     from planrank.task import Task, load
-    from planrank.training import train
 
-__version__ = "0.1.0"
+    __version__: str
 
 # Imported when first used: they need NumPy, and later Julia, which help and usage errors can do without.
-_NAMES_IN = {
-    "certificate": ("certify",),
-    "config": ("TrainConfig",),
-    "evaluation": ("evaluate",),
-    "generation": ("generate",),
-    "labelling": ("label",),
-    "models": ("Architecture", "Model"),
-    "search": ("Heuristic", "Result", "Search", "solve", "validate"),
-    "task": ("Task", "load"),
-    "training": ("train",),
+_HOME = {
+    "Architecture": "models.hypergraph.architecture",
+    "Guide": "search.guides",
+    "Heuristic": "search.heuristic",
+    "Model": "models.model",
+    "Result": "search.solve",
+    "Search": "search.forward",
+    "Task": "task",
+    "TrainConfig": "learning.config",
+    "certify": "learning.certificate",
+    "evaluate": "evaluation.runs",
+    "generate": "problems.problem_sets",
+    "label": "problems.labelling",
+    "load": "task",
+    "solve": "search.solve",
+    "train": "learning.train",
+    "validate": "search.plans",
 }
-_HOME = {name: f"planrank.{module}" for module, names in _NAMES_IN.items() for name in names}
 
 __all__ = [
-    "Architecture", "Heuristic", "Model", "PlanrankError", "Result", "Search", "Task", "TrainConfig", "__version__",
-    "certify", "evaluate", "generate", "label", "load", "solve", "train", "validate",
+    "Architecture", "Guide", "Heuristic", "Model", "PlanrankError", "Result", "Search", "Task", "TrainConfig",
+    "__version__", "certify", "evaluate", "generate", "label", "load", "solve", "train", "validate",
 ]  # fmt: skip
 
 
-def __getattr__(name: str):
-    if name in _HOME:
-        import importlib
+def __getattr__(name: str) -> Any:
+    import importlib
 
-        return getattr(importlib.import_module(_HOME[name]), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("planrank")
+    if name in _HOME:
+        return getattr(importlib.import_module(f"planrank.{_HOME[name]}"), name)
     raise AttributeError(f"module 'planrank' has no attribute {name!r}")

@@ -1,3 +1,3 @@
-from planrank.cli import run
+from planrank.cli.main import run
 
 run()

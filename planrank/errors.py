@@ -17,7 +17,9 @@ class Exit(IntEnum):
     INTERNAL = 32
     UNSUPPORTED = 34
     USAGE = 36
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 EXIT_OF_KIND = {
@@ -55,5 +57,5 @@ class PlanrankError(Exception):
         place = self.file + (f":{self.line}:{self.column}" if self.line else "")
         return f"{place}: {self.message}" if place else self.message
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return type(self), (self.message, self.kind, self.file, self.line, self.column)

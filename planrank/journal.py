@@ -6,11 +6,12 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from planrank.errors import PlanrankError
 
 
-def read_rows(file: str | Path) -> list[dict]:
+def read_rows(file: str | Path) -> list[dict[str, Any]]:
     """The rows of the file, none if there is no file. A line that was cut short is passed by."""
     rows = []
     with readable(file):
@@ -36,7 +37,7 @@ class Journal:
                 if stream.tell() > 0 and not Path(file).read_bytes().endswith(b"\n"):
                     stream.write(b"\n")  # the last line was cut short
 
-    def add(self, row: dict) -> None:
+    def add(self, row: dict[str, Any]) -> None:
         self.added += 1
         if self.file is not None:
             with readable(self.file), Path(self.file).open("ab") as stream:

@@ -12,8 +12,11 @@ import io
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +24,14 @@ from planrank import __version__, paths
 from planrank.errors import PlanrankError
 from planrank.runtime import image, record, wheel
 
-_module = None
-_juliacall = None
-_functions: dict = {}
+STOPPING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+_module: Any = None
+_juliacall: Any = None
+_functions: dict[str, Any] = {}
 
 
-def module():
+def module() -> Any:
     """planrank's Julia module, started if it is not running yet."""
     global _module, _juliacall
     if _module is None:
@@ -85,7 +90,7 @@ def variables(runtime: record.Runtime) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def environment(chosen: dict[str, str]):
+def environment(chosen: dict[str, str]) -> Iterator[None]:
     """Set variables for the start only, so that other programs started from here do not see them."""
     before = {name: os.environ.get(name) for name in chosen}
     os.environ.update(chosen)
@@ -100,7 +105,7 @@ def environment(chosen: dict[str, str]):
 
 
 @contextlib.contextmanager
-def process_as_it_was():
+def process_as_it_was() -> Iterator[None]:
     """Undo what starting Julia does to the process, even when it is told to leave signals alone.
 
     It blocks Ctrl-C and termination in this thread, and makes pipes on standard input and output non-blocking, on which
@@ -122,7 +127,7 @@ def process_as_it_was():
             os.set_blocking(stream, was)
 
 
-def load_module(main):
+def load_module(main: Any) -> Any:
     """From the system image if it is in there, else from the sources."""
     loaded = main.seval(
         'get(Base.loaded_modules, Base.PkgId(Base.UUID("5b1d4c52-7f0f-4f7a-9d3e-6f1f0c9a2e11"), "PlanRank"), nothing)'
@@ -134,7 +139,7 @@ def load_module(main):
     return main.PlanRank
 
 
-_stop = False
+_stop = 0  # the signal that asked to stop, 0 if none did
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int)
@@ -143,31 +148,31 @@ def stop_asked() -> int:
     return _stop
 
 
-def call_long(name: str, *arguments):
+def call_long(name: str, *arguments: Any) -> Any:
     """Like `call`, for functions that may take seconds: Julia asks meanwhile whether Ctrl-C was pressed."""
     global _stop
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if threading.current_thread() is not threading.main_thread():  # which alone receives signals
         return call(name, *arguments)
 
-    def remember(*_) -> None:
+    def remember(number: int, _: object) -> None:
         global _stop
-        _stop = True
+        _stop = number
 
-    try:
-        # An exception raised inside the callback would be lost, so a note is made of the signal instead.
-        signal.signal(signal.SIGINT, remember)
-    except ValueError:  # not the main thread, which alone receives signals
-        return call(name, *arguments)
+    # An exception raised inside the callback would be lost, so a note is made of the signal instead.
+    handlers = {one: found for one in STOPPING_SIGNALS if callable(found := signal.getsignal(one))}
+    for one in handlers:
+        signal.signal(one, remember)
     try:
         return call(name, *arguments)
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
         if _stop:
-            _stop = False
-            raise KeyboardInterrupt
+            stopped_by, _stop = _stop, 0
+            handlers[stopped_by](stopped_by, None)
 
 
-def call(name: str, *arguments):
+def call(name: str, *arguments: Any) -> Any:
     """Call a function of the Julia module."""
     function = _functions.get(name)
     if function is None:
@@ -179,7 +184,7 @@ def call(name: str, *arguments):
         raise translated(e) from None
 
 
-def translated(error) -> Exception:
+def translated(error: Any) -> PlanrankError:
     kind, message, file, line, column = module().error_fields(error.exception)
     if kind == "internal":
         message = f"internal error in Julia: {message.splitlines()[0]}"
@@ -188,13 +193,18 @@ def translated(error) -> Exception:
     return PlanrankError(message, kind, file, line, column)
 
 
-def view(array) -> np.ndarray:
+def view(array: Any) -> np.ndarray:
     """A Julia vector as a NumPy array over the same memory; Julia must not resize it afterwards."""
     return np.asarray(array)
 
 
-def lend(array: np.ndarray, dtype) -> tuple[int, int]:
+def lend(array: np.ndarray, dtype: Any) -> tuple[int, int]:
     """Address and length of a NumPy array for Julia to borrow during one call; the caller keeps it alive."""
     if array.dtype != dtype or not array.flags.c_contiguous:
         raise TypeError(f"expected a contiguous array of {np.dtype(dtype)}, found {array.dtype}")
     return array.ctypes.data, array.size
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in use now."""
+    return call("resident_bytes")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -19,6 +21,20 @@ def julia_sources() -> list[Path]:
     root = shared()
     sources = (p for p in root.joinpath("julia").rglob("*.jl") if "test" not in p.relative_to(root).parts)
     return [root / "Project.toml", *sorted(sources)]
+
+
+@lru_cache(maxsize=1)
+def sources_digest() -> str:
+    """Of all code that makes training examples, in both languages: what an older version made is not used again."""
+    python = [
+        PACKAGE / "learning/examples.py",
+        PACKAGE / "learning/ranking.py",
+        *sorted(PACKAGE.rglob("models/**/*.py")),
+    ]
+    found = hashlib.sha256()
+    for file in julia_sources() + python:
+        found.update(file.name.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
 
 
 def cache() -> Path:

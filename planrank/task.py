@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Task:
     false. A state is a row of `words` 64-bit words; fact f is bit f % 64 of word f // 64.
     """
 
-    def __init__(self, handle):
+    def __init__(self, handle: Any):
         self.handle = handle
         self.domain, self.problem = julia.call("task_names", handle)
         facts, operators, words, disjuncts, scale, unit = julia.call("dimensions", handle)
@@ -45,7 +46,7 @@ class Task:
         self.operator_count: int = operators
         self.words: int = words
         self.goal_count: int = disjuncts
-        self.cost_scale: int = scale
+        self.cost_scale: int = scale  # Julia counts costs in whole numbers: the user's costs times this
         self.unit_cost: bool = unit
         self.parse_seconds, self.ground_seconds = julia.call("task_seconds", handle)
 
@@ -99,10 +100,10 @@ class Task:
 
     @cached_property
     def costs(self) -> np.ndarray:
-        """As integers; divide by `cost_scale` for what the user wrote."""
+        """Of the operators, as the user wrote them."""
         return julia.view(julia.call("task_costs", self.handle))
 
-    def packed(self, facts) -> np.ndarray:
+    def packed(self, facts: Iterable[int]) -> np.ndarray:
         """The state in which just these facts hold."""
         bits = np.zeros(64 * self.words, np.uint8)
         bits[list(facts)] = 1
@@ -129,7 +130,23 @@ def short_hash(lines: list[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def load(domain: str | os.PathLike, problem: str | os.PathLike, limits: Limits | None = None) -> Task:
-    """Parse and ground."""
+# A file, or PDDL text: a string whose first character, but for spaces, is a bracket or begins a comment.
+Source = str | os.PathLike[str]
+
+
+def is_text(source: Source) -> bool:
+    return isinstance(source, str) and source.lstrip()[:1] in ("(", ";")
+
+
+def source_handle(source: Source, name: str) -> Any:
+    """For Julia; `name` is what errors call a text."""
+    if is_text(source):
+        return julia.call("text_source", name, source)
+    return julia.call("file_source", os.fspath(source))
+
+
+def load(domain: Source, problem: Source, limits: Limits | None = None) -> Task:
+    """Parse and ground. Each of the two is a file or PDDL text; errors call texts "domain" and "problem"."""
     limits = limits or Limits.of()
-    return Task(julia.call_long("load", str(Path(domain)), str(Path(problem)), limits.deadline, limits.memory))
+    sources = (source_handle(domain, "domain"), source_handle(problem, "problem"))
+    return Task(julia.call_long("load", *sources, limits.deadline, limits.memory))

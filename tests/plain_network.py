@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from planrank import julia
-from planrank.models.architecture import vertex_widths
+from planrank.models.hypergraph.architecture import vertex_widths
 
 
 class PlainGraph:

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from planrank import Heuristic
+from planrank import Heuristic, julia
 
 
 class Classical:
@@ -19,7 +19,7 @@ class Classical:
         self.heuristic = Heuristic(task, name)
 
     def values(self, states: np.ndarray) -> np.ndarray:
-        return (self.heuristic.values(np.ascontiguousarray(states)) / self.heuristic.task.cost_scale).astype(np.float32)
+        return self.heuristic.values(np.ascontiguousarray(states)).astype(np.float32)
 
 
 class Distinct:
@@ -56,6 +56,21 @@ class Distinct:
 
     def facts(self, row: np.ndarray) -> frozenset[int]:
         return frozenset(self.task.facts_in(np.ascontiguousarray(row)).tolist())
+
+
+def expansions(search, scorer: Distinct) -> list[frozenset[int]]:
+    """The states that a search expands, in their order."""
+    generated, expanded, new = [], [], search.expand(1)
+    while search.status == "running":
+        if len(new):
+            generated += [scorer.facts(state) for state in new]
+            values, *policy = scorer.values_and_policy(new)
+            search.insert(values, tuple(policy) if search.takes_policy else None)
+        node, count = julia.call("take_best", search.handle)
+        if search.status == "running":
+            expanded.append(generated[node - 1])
+        new = julia.view(julia.call("new_words", search.handle)).reshape(count, search.task.words)
+    return expanded
 
 
 def textbook_expansions(task, scorer: Distinct, search: str) -> list[frozenset[int]]:

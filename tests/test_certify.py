@@ -8,12 +8,14 @@ import pytest
 from graphs import DOMAIN, Graph, Table
 
 from planrank import Heuristic, PlanrankError, load, paths, solve
-from planrank.certificate import certify, merit
 from planrank.errors import Exit
-from planrank.generators import GENERATORS
+from planrank.learning.certificate import certify, merit
+from planrank.learning.ranking import ranking_of_plan
 from planrank.limits import Limits
-from planrank.models import Architecture, Model, signature_of
-from planrank.ranking import ranking_of_plan
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
+from planrank.problems.random_problems import GENERATORS
 
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
 

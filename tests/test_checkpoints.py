@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planrank import checkpoints
 from planrank.errors import PlanrankError
+from planrank.learning import checkpoints
 
 TENSORS = {"parameter": np.arange(5, dtype=np.float32), "best": np.array([np.inf, -0.0], np.float32)}
 

@@ -5,13 +5,14 @@ import sys
 
 import pytest
 
+from planrank.cli import main as cli
 from planrank.errors import EXIT_OF_KIND, Exit, PlanrankError
 
 
 def test_exit_codes_are_those_of_the_field():
     assert {code.name: code.value for code in Exit} == {
         "OK": 0, "UNSOLVABLE": 11, "GAVE_UP": 12, "OUT_OF_MEMORY": 22, "OUT_OF_TIME": 23, "BAD_PDDL": 31,
-        "INTERNAL": 32, "UNSUPPORTED": 34, "USAGE": 36, "INTERRUPTED": 130,
+        "INTERNAL": 32, "UNSUPPORTED": 34, "USAGE": 36, "HUNG_UP": 129, "INTERRUPTED": 130, "TERMINATED": 143,
     }  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def test_usage_errors_are_one_sentence_and_exit_36(planrank, arguments, said):
 def test_help_and_usage_errors_import_neither_julia_nor_torch(arguments):
     script = f"""
 import sys
-from planrank.cli import main
+from planrank.cli.main import main
 try:
     main({arguments!r})
 except SystemExit:
@@ -57,7 +58,6 @@ def test_importing_planrank_starts_nothing():
 
 
 def test_internal_errors_leave_no_traceback(monkeypatch, capsys):
-    from planrank import cli
 
     def broken(*_, **__):
         raise ZeroDivisionError("boom")
@@ -72,7 +72,6 @@ def test_internal_errors_leave_no_traceback(monkeypatch, capsys):
 
 @pytest.mark.parametrize("kind", EXIT_OF_KIND)
 def test_every_kind_of_error_reaches_the_shell_as_its_exit_code(monkeypatch, capsys, kind):
-    from planrank import cli
 
     def failing(*_, **__):
         raise PlanrankError("found 'x', expected 'y'", kind, "p.pddl", 3, 7)

@@ -9,25 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planrank import paths
-from planrank.datasets import (
-    Instance,
-    LabelledPlan,
-    by_size,
-    checked_plan,
-    find_instances,
-    in_rounds,
-    instance_of,
-    labelled,
-    labelled_plan_text,
-    read_plan,
-    resolve_domain,
-    size_of,
-    split,
-    split_settings,
-)
 from planrank.errors import PlanrankError
-from planrank.generation import Group, generate
-from planrank.search import solve
+from planrank.problems.folders import Instance, find_instances, instance_of, resolve_domain, size_of
+from planrank.problems.labelled_plans import LabelledPlan, checked_plan, labelled, labelled_plan_text, read_plan
+from planrank.problems.problem_sets import Group, generate
+from planrank.problems.splits import by_size, in_rounds, split, split_settings
+from planrank.search.solve import solve
 
 DOMAIN = "(define (domain d) (:predicates (p)))"
 PROBLEM = "; of (define (domain d)\n(define (problem x) (:domain d) (:objects {}) (:init) (:goal (p)))"

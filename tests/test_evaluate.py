@@ -3,8 +3,6 @@
 import json
 import os
 import random
-import signal
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +11,21 @@ import pytest
 from conftest import interrupt, start_python
 from scorers import Distinct
 
-from planrank import PlanrankError, load, paths
+from planrank import PlanrankError, TrainConfig, generate, load, paths
+from planrank.cli.evaluate import chosen_instances
 from planrank.errors import Exit
-from planrank.evaluation import Guide, answered, evaluate, evaluate_in_process, finished, runs
-from planrank.generators import GENERATORS
+from planrank.evaluation.runs import evaluate, finished, runs
+from planrank.evaluation.tables import report, short
 from planrank.journal import Journal, read_rows
-from planrank.models import Architecture, Model, signature_of
-from planrank.report import report, short
-from planrank.workers import Worker
+from planrank.learning.selection import searched
+from planrank.learning.training_data import gather
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
+from planrank.parallel.pool import Answer
+from planrank.problems.problem_sets import Group
+from planrank.problems.random_problems import GENERATORS
+from planrank.search.guides import Guide
 
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
 FF, BLIND = Guide.of_heuristic("ff"), Guide.of_heuristic("blind")
@@ -80,78 +85,36 @@ def test_rows_resuming_errors_and_a_worker_that_is_killed(instances, model, tmp_
     again = evaluate(instances, guides, ["gbfs", "bfs"], **options)
     assert seen == [(16, 16)] and len(read_rows(out)) == 16
     assert [row["status"] for row in again] == [row["status"] for row in rows]
-    assert "4/16" not in report(again) and "3/4  75 %" in report(again) and "1 error" in report(again)
-
-
-def test_a_worker_that_dies_costs_one_row_only(instances, tmp_path):
-    [endless] = runs([make(tmp_path, "many", 40)], [BLIND], ["astar"], limits(time_limit=500))
-    [small] = runs(instances[:1], [FF], ["gbfs"], limits(time_limit=60))
-    worker = Worker()
-
-    def kill() -> None:
-        while worker.process is None:
-            time.sleep(0.1)
-        time.sleep(2)
-        os.kill(worker.process.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        lost = finished(endless, worker.answer(endless))
-        assert lost["status"] == "killed" and "SIGKILL" in lost["reason"] and lost["plan_length"] is None
-        killer.join()
-        assert worker.answer(small)["status"] == "solved"
-    finally:
-        worker.stop()
-    assert worker.process.poll() is not None
+    assert (
+        "4/16" not in report(again)
+        and "3/4" in report(again)
+        and "75 %" in report(again)
+        and "1 error" in report(again)
+    )
 
 
 def limits(**changed) -> dict:
     return {"time_limit": 5.0, "memory_limit": None, "batch": 1, "cold": False} | changed
 
 
-class Fake:
-    """A worker that answers at once, or never."""
-
-    made: list = []  # noqa: RUF012
-
-    def __init__(self):
-        self.stopped = threading.Event()
-        self.made.append(self)
-
-    def answer(self, run: dict) -> dict:
-        if run["search"] == "astar":
-            self.stopped.wait()
-        if run["search"] == "wastar":
-            raise ValueError("a bug")
-        result = {"status": "solved", "plan_length": 2, "expanded": 3, "total_seconds": run["batch"]}
-        return {"reason": "", **result}
-
-    def stop(self) -> None:
-        self.stopped.set()
-
-
-def test_jobs_share_the_runs_and_are_stopped(instances, monkeypatch):
-    monkeypatch.setattr(Fake, "made", [])
-    rows = list(answered(runs(instances, [FF, BLIND], ["gbfs"], limits()), Fake, 2))
-    assert len(rows) == 6 and len(Fake.made) == 2 and all(worker.stopped.is_set() for worker in Fake.made)
-    with pytest.raises(ValueError, match="a bug"):
-        list(answered(runs(instances, [FF], ["wastar"], limits()), Fake, 2))
-    going = answered(runs(instances, [FF], ["gbfs", "astar"], limits()), Fake, 2)
-    next(going)
-    going.close()  # as Ctrl-C does it
-    assert all(worker.stopped.is_set() for worker in Fake.made)
-
-
 def test_a_plan_after_the_time_limit_does_not_count(instances):
-    found = [runs(instances[:1], [FF], ["gbfs"], limits(batch=seconds))[0] for seconds in (6, 1)]
-    late, early = (finished(run, Fake().answer(run)) for run in found)
+    [run] = runs(instances[:1], [FF], ["gbfs"], limits())
+    solved = {"status": "solved", "reason": "", "plan_length": 2, "expanded": 3}
+    late, early = (finished(run, Answer(solved | {"total_seconds": seconds})) for seconds in (6, 1))
     assert late["status"] == "out of time" and late["expansions_per_step"] is None
     assert early["status"] == "solved" and early["expansions_per_step"] == 1.5
 
 
+def test_a_worker_that_was_lost_is_told_from_an_error(instances):
+    [run] = runs(instances[:1], [FF], ["gbfs"], limits())
+    error = PlanrankError("a reason")
+    assert finished(run, Answer(error=error, lost=True))["status"] == "killed"
+    wrong = finished(run, Answer(error=error))
+    assert wrong["status"] == "error" and wrong["reason"] == "a reason" and wrong["plan_length"] is None
+
+
 def test_runs_are_the_same_only_if_nothing_that_matters_differs(instances, model, tmp_path):
-    from planrank.evaluation import key_of
+    from planrank.evaluation.runs import key_of
 
     [run] = runs(instances[:1], [Guide.of_model(model)], ["gbfs"], limits())
     moved = tmp_path / "elsewhere.pddl"
@@ -236,12 +199,12 @@ def test_a_cold_run_is_a_whole_process(instances, tmp_path):
 
 def test_in_process_tallies_are_the_same_every_time(instances):
     tasks = [load(one.domain, one.problem) for one in instances]
-    full = evaluate_in_process(tasks, Distinct, "astar", max_expansions=100_000)
+    full = searched(tasks, Distinct, "astar", max_expansions=100_000)
     assert full.solved == 3 and full.expansions > full.plan_steps > 0
-    capped = [evaluate_in_process(tasks, Distinct, "astar", max_expansions=20) for _ in range(2)]
+    capped = [searched(tasks, Distinct, "astar", max_expansions=20) for _ in range(2)]
     assert capped[0] == capped[1] and capped[0].solved < 3 and capped[0].expansions <= 3 * 20
-    assert evaluate_in_process(tasks, Distinct, "phs", max_expansions=100_000).solved == 3
-    assert evaluate_in_process(tasks, Distinct, seconds=0).solved == 0
+    assert searched(tasks, Distinct, "phs", max_expansions=100_000).solved == 3
+    assert searched(tasks, Distinct, seconds=0).solved == 0
 
 
 def marked_processes(mark: str) -> list[int]:
@@ -263,11 +226,12 @@ def test_ctrl_c_ends_the_workers(tmp_path, cold):
     script = f"""
 from pathlib import Path
 from types import SimpleNamespace
-from planrank.cli import cli, main
+from planrank.cli.main import cli, main
 
 @cli.command()
 def endless():
-    from planrank.evaluation import Guide, evaluate
+    from planrank.search.guides import Guide
+    from planrank.evaluation.runs import evaluate
     instance = SimpleNamespace(domain=Path({str(BLOCKS)!r}), problem=Path({str(problem)!r}))
     evaluate([instance], [Guide.of_heuristic("blind")], ["astar", "bfs"], 500, jobs=2, cold={cold}, out="rows.jsonl")
 
@@ -292,10 +256,21 @@ def test_the_command(planrank, instances, model, tmp_path):
     arguments = ("--domain", folder, "--model", model, "--search", "gbfs,astar", "--heuristics", "ff", "--split", "all")
     done = planrank("evaluate", *arguments, "--time-limit", 60, "--limit", 2, "--out", "rows.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("2/2  100 %") == 4 and "model:mine" in done.stdout
+    assert done.stdout.count("2/2   100 %") == 4 and "model:mine" in done.stdout
     assert len([json.loads(line) for line in (tmp_path / "rows.jsonl").open()]) == 8
 
 
 def test_names_that_are_not_known_are_refused_at_once(planrank, tmp_path):
     done = planrank("evaluate", "--domain", "x", "--search", "gbfs,sideways", cwd=tmp_path)
     assert done.returncode == Exit.USAGE and "sideways" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_evaluation_and_training_split_a_folder_alike(tmp_path):
+    """By the folder's own sets.toml: what was trained on is never reported as test."""
+    generate("blocksworld", [Group(16, 0, {"blocks": (3, 6)})], tmp_path)
+    (tmp_path / "sets.toml").write_text("[split]\nseed = 7\nfractions = [0.25, 0.25, 0.5]\n")
+    tested = chosen_instances(str(tmp_path), None, "test", None)
+    assert len(tested) == 8 and chosen_instances(str(tmp_path), None, "test", 1) != tested
+    data = gather(TrainConfig(domain=str(tmp_path)), say=lambda text: None)
+    seen = [instance for instance, _ in data.training] + data.validation
+    assert len(seen) == 8 and not {one.problem for one in seen} & {one.problem for one in tested}

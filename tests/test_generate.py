@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 
 from planrank import load, paths, solve
-from planrank.datasets import own_domains, resolve_domain, split_settings
 from planrank.errors import Exit, PlanrankError
-from planrank.generation import Group, check_sizes, generate, parse_range, shape, standard_set
-from planrank.generators import GENERATORS, numbered, parity, towers
+from planrank.problems.folders import own_domains, resolve_domain
+from planrank.problems.problem_sets import Group, check_sizes, generate, parse_range, shape, standard_set
+from planrank.problems.random_problems import GENERATORS, numbered, parity, towers
+from planrank.problems.splits import split_settings
 
 SMALL = {
     "blocksworld": {"blocks": (2, 5)}, "elevators": {"passengers": (1, 3)}, "gripper": {"balls": (1, 4)},

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from planrank import load, paths
 from planrank.errors import Exit, PlanrankError
-from planrank.generators import GENERATORS
+from planrank.problems.random_problems import GENERATORS
 from planrank.task import short_hash
 
 DOMAINS = paths.shared() / "domains"
@@ -129,7 +129,7 @@ def test_grounding_stops_at_its_limits(planrank, explosion):
 
 
 def test_ctrl_c_stops_grounding(explosion):
-    script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
+    script = "import sys; from planrank.cli.main import main; main(sys.argv[1:])"
     process = start_python(script, "ground", *map(str, explosion))
     time.sleep(2.5)
     _, errors = interrupt(process)

@@ -4,21 +4,25 @@ import importlib.util
 import os
 import random
 import signal
-import threading
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from conftest import interrupt, start_python
+from conftest import start_python
 
-from planrank import labelling, paths, teachers
+from planrank import paths
 from planrank.choices import TEACHERS
-from planrank.datasets import find_instances, labelled_plan_text, read_plan
 from planrank.errors import Exit, PlanrankError
-from planrank.generation import Group, generate
-from planrank.generators import GENERATORS
-from planrank.labelling import label
-from planrank.search import validate
+from planrank.parallel.pool import Answer, Pool
+from planrank.problems import fast_downward, labelling, teachers
+from planrank.problems.folders import find_instances
+from planrank.problems.labelled_plans import labelled_plan_text, read_plan
+from planrank.problems.labelling import label
+from planrank.problems.problem_sets import Group, generate
+from planrank.problems.random_problems import GENERATORS
+from planrank.problems.teachers import Question, TeacherAnswer
+from planrank.search.plans import validate
 
 PACKAGES = {"fast-downward": "up_fast_downward", "symk": "up_symk"}
 UNSOLVABLE = """(define (problem p) (:domain blocksworld) (:objects a b - block)
@@ -150,9 +154,18 @@ def test_a_folder_without_a_domain(planrank, tmp_path):
     assert done.returncode == Exit.USAGE and "no domain file in this folder" in done.stderr
 
 
+def teachers_say(monkeypatch, said: TeacherAnswer) -> None:
+    """Whatever is asked, every teacher gives this answer."""
+
+    class OneAnswer(Pool):
+        def map(self, jobs):
+            return ((number, Answer(asdict(said))) for number in range(len(jobs)))
+
+    monkeypatch.setattr(labelling, "Pool", OneAnswer)
+
+
 def test_an_invalid_plan_of_a_teacher_is_not_kept(blocks, monkeypatch):
-    wrong = teachers.Answer(["(pick-up b1)"], True, "liar", True)
-    monkeypatch.setattr(teachers.Builtin, "plan", lambda *arguments: wrong)
+    teachers_say(monkeypatch, TeacherAnswer(["(pick-up b1)"], True, "liar", True))
     outcomes = label(find_instances(blocks))
     assert all(o.plan is None and o.reason.startswith("the teacher's plan is not valid") for o in outcomes)
     assert not list(blocks.glob("*.plan"))
@@ -170,11 +183,11 @@ def test_retrying_never_makes_a_plan_worse(blocks, monkeypatch, answer):
     unproved = outcome.plan.__class__(longer[2:], float(len(steps)), "old", False)
     instance.plan_file.write_text(labelled_plan_text(unproved, True))
     found = {
-        "nothing": teachers.Answer(reason="out of time"),
-        "worse": teachers.Answer(longer, True, "new", False),
-        "proved": teachers.Answer(steps, True, "new", True),
+        "nothing": TeacherAnswer(reason="out of time"),
+        "worse": TeacherAnswer(longer, True, "new", False),
+        "proved": TeacherAnswer(steps, True, "new", True),
     }[answer]
-    monkeypatch.setattr(teachers.Builtin, "plan", lambda *arguments: found)
+    teachers_say(monkeypatch, found)
     (outcome,) = label([instance], retry_unproved=True)
     assert outcome.plan.teacher == read_plan(instance.plan_file).teacher == ("new" if answer == "proved" else "old")
 
@@ -204,14 +217,15 @@ else:
 
 
 @pytest.mark.parametrize("bound, proved", [(2, False), (3, True)])
-def test_a_plan_at_the_lower_bound_is_optimal(needs, tmp_path, bound, proved):
+def test_a_plan_at_the_lower_bound_is_optimal(needs, tmp_path, monkeypatch, bound, proved):
     needs("fast-downward")
-    teacher = teachers.make("fast-downward")
-    teacher.file = tmp_path / "driver.py"
-    teacher.file.write_text(DRIVER.replace("BOUND", str(bound)))
-    answer = teacher.plan(tmp_path / "d", tmp_path / "p", 20, allow_suboptimal=True)
+    driver = tmp_path / "driver.py"
+    driver.write_text(DRIVER.replace("BOUND", str(bound)))
+    monkeypatch.setattr(fast_downward, "driver", lambda planner: driver)
+    question = Question(str(tmp_path / "d"), str(tmp_path / "p"), 20)
+    answer = teachers.program("fast-downward", replace(question, allow_suboptimal=True))
     assert (answer.steps, answer.proved_optimal) == (["(a)", "(b)", "(c)"], proved)
-    assert teacher.plan(tmp_path / "d", tmp_path / "p", 20) == teachers.Answer(reason="out of time")
+    assert teachers.program("fast-downward", question) == TeacherAnswer(reason="out of time")
 
 
 def marked(mark: str) -> list[bytes]:
@@ -230,55 +244,39 @@ def marked(mark: str) -> list[bytes]:
 @pytest.mark.parametrize(
     "teacher, program, how",
     [
-        ("builtin", b"planrank.teachers", "ctrl-c"),
-        ("fast-downward", b"fast-downward.py", "ctrl-c"),
-        ("fast-downward", b"fast-downward.py", "kill"),
+        ("builtin", b"planrank.parallel.worker", "SIGINT"),
+        ("builtin", b"planrank.parallel.worker", "SIGHUP"),
+        ("fast-downward", b"fast-downward.py", "SIGINT"),
+        ("fast-downward", b"fast-downward.py", "SIGTERM"),
+        ("fast-downward", b"fast-downward.py", "SIGKILL"),
     ],
 )
-def test_nothing_is_left_after_an_interrupt(needs, hard, tmp_path, teacher, program, how):
+def test_nothing_is_left_whatever_ends_it(needs, hard, tmp_path, teacher, program, how):
     needs(teacher)
     mark = f"{os.getpid()}-{teacher}-{how}"
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environment = {**os.environ, "PLANRANK_TEST_MARK": mark, "TMPDIR": str(scratch)}
-    script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
+    script = "import sys; from planrank.cli.main import main; main(sys.argv[1:])"
     options = ("label", str(hard), "--teacher", teacher, "--time-limit", "60", "--allow-suboptimal")
     process = start_python(script, *options, env=environment)
     try:
         while process.poll() is None and not any(program in command for command in marked(mark)):
             time.sleep(0.1)
         time.sleep(1)
-        if how == "kill":
-            process.terminate()
-            _, errors = process.communicate(timeout=60)
-        else:
-            _, errors = interrupt(process)
+        process.send_signal(getattr(signal, how))
+        _, errors = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == Exit.INTERRUPTED
-    assert "planrank: interrupted" in errors and "Traceback" not in errors
+    expected = {"SIGINT": Exit.INTERRUPTED, "SIGTERM": Exit.TERMINATED, "SIGHUP": Exit.HUNG_UP, "SIGKILL": -9}
+    assert process.returncode == expected[how]
+    assert "Traceback" not in errors and (how == "SIGKILL" or "planrank: interrupted" in errors)
+    deadline = time.monotonic() + 10  # guards that outlive a kill -9 need a moment
+    while (marked(mark) or list(scratch.glob("planrank-*"))) and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert not marked(mark)
     assert sorted(file.name for file in hard.iterdir()) == ["domain.pddl", "many.pddl"]
     assert not list(scratch.glob("planrank-*"))
-
-
-def test_a_worker_that_dies_is_replaced(blocks, hard):
-    teacher = teachers.make("builtin")
-    answers = []
-    ask = threading.Thread(target=lambda: answers.append(teacher.plan(hard / "domain.pddl", hard / "many.pddl", 60)))
-    ask.start()
-    try:
-        while teacher.process is None:
-            time.sleep(0.05)
-        os.kill(teacher.process.pid, signal.SIGKILL)
-        ask.join(30)
-        assert answers[0].reason == "the worker ended unasked, code -9"
-        easy = find_instances(blocks)[0]
-        assert teacher.plan(easy.domain, easy.problem, 60).proved_optimal
-    finally:
-        teacher.stop()
-    with pytest.raises(teachers.Stopped):
-        teacher.plan(hard / "domain.pddl", hard / "many.pddl", 60)
 
 
 def test_conditional_effects_have_an_optimal_teacher_too(tmp_path):

@@ -12,13 +12,13 @@ from test_ranking import any_path
 
 from planrank import PlanrankError, julia
 from planrank.choices import LOSSES, REDUCTIONS, SURROGATES
-from planrank.ranking import ranking_of_plan
+from planrank.learning.ranking import ranking_of_plan
 
 julia.module()  # before torch
 
 import torch  # noqa: E402
 
-from planrank.losses import loss, violations  # noqa: E402
+from planrank.learning.losses import loss, violations  # noqa: E402
 
 RANKING_LOSSES = ("lstar", "lgbfs", "lrt")
 

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from test_search import generate
 
-from planrank import PlanrankError, load, solve
-from planrank.examples import build_example, cached_example
-from planrank.models import Architecture, Model, files, signature_of
+from planrank import PlanrankError, load, paths, solve
+from planrank.learning.examples import build_example, cached_example
+from planrank.models import files
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
 
 
 @pytest.fixture
@@ -87,10 +90,10 @@ def test_states_of_another_task_are_refused(tmp_path, blocks, model):
 @pytest.mark.parametrize(
     "wrong, said",
     [
-        ({"layers": 0}, "layers must be at least 1"),
-        ({"pooling": ("median",)}, "one or more of sum, mean, max"),
-        ({"messages": ()}, "one or more of sum, mean, max"),
-        ({"receivers": "all"}, "receivers must be one of"),
+        ({"layers": 0}, "layers is 0, expected a whole number not below 1"),
+        ({"pooling": ("median",)}, "one or several different ones of sum, mean, max"),
+        ({"messages": ()}, "one or several different ones of sum, mean, max"),
+        ({"receivers": "all"}, "receivers is 'all', expected one of adds, effects"),
     ],
 )
 def test_impossible_architectures_are_refused(wrong, said):
@@ -105,18 +108,38 @@ def test_a_model_without_policy_says_so(blocks):
         model.scorer(task).values_and_policy(task.packed(task.init)[None])
 
 
+def same_arrays(ours: dict, theirs: dict) -> bool:
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
 def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks):
     plan = solve(*blocks).plan
     shape = Architecture()
     fresh = build_example(load(*blocks), plan, shape)
     for _ in range(2):
         kept = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
-        assert np.array_equal(kept.flat[0], fresh.flat[0]) and np.array_equal(kept.flat[1], fresh.flat[1])
+        assert same_arrays(kept.encoded, fresh.encoded)
         assert np.array_equal(kept.ranking.states, fresh.ranking.states)
         assert kept.ranking.length == len(plan)
     (file,) = (tmp_path / "examples").iterdir()
     file.write_bytes(file.read_bytes()[:50])
     again = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
-    assert np.array_equal(again.flat[0], fresh.flat[0])
+    assert same_arrays(again.encoded, fresh.encoded)
     cached_example(*blocks, plan, Architecture(layers=1), folder=tmp_path / "examples")
     assert len(list((tmp_path / "examples").iterdir())) == 2
+
+
+def test_examples_of_other_sources_are_not_used(tmp_path, blocks, monkeypatch):
+    plan, folder = solve(*blocks).plan, tmp_path / "examples"
+    cached_example(*blocks, plan, Architecture(), folder=folder)
+    (before,) = folder.iterdir()
+    changed = tmp_path / "changed.jl"
+    changed.write_text("# as if somebody had worked on the Julia code")
+    sources = [*paths.julia_sources(), changed]
+    monkeypatch.setattr(paths, "julia_sources", lambda: sources)
+    paths.sources_digest.cache_clear()
+    try:
+        cached_example(*blocks, plan, Architecture(), folder=folder)
+    finally:
+        paths.sources_digest.cache_clear()
+    assert len({before, *folder.iterdir()}) == 2

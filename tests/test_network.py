@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 from test_search import generate
 
 from planrank import Search, julia, load, solve
-from planrank.examples import build_example
-from planrank.generators import GENERATORS
-from planrank.models import Architecture, Model, signature_of
-from planrank.models.batch import Classifier
-from planrank.models.network import forward
+from planrank.learning.examples import build_example
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.distinct_parts import PartsFinder
+from planrank.models.hypergraph.family import HYPERGRAPH
+from planrank.models.hypergraph.network import forward
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
+from planrank.problems.random_problems import GENERATORS
 
 julia.module()  # before torch
 
 import torch  # noqa: E402
 from plain_network import PlainGraph, plain_forward  # noqa: E402
 
-from planrank.models.trainable import TorchOps, Trainable, prepare  # noqa: E402
+from planrank.learning.trainable import Trainable  # noqa: E402
+from planrank.models.hypergraph.torch_arithmetic import TorchArithmetic, prepare  # noqa: E402
 
 POOLS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(("sum", "mean", "max"), n)]
 
@@ -105,12 +109,12 @@ def gradients(values, logits, parameter, seed):
 
 
 def deduplicated(net: Trainable, parts):
-    classifier = Classifier(parts[0][0], net.start.architecture)
+    shape, finder = net.start.architecture, PartsFinder(parts[0][0], net.start.architecture)
     for task, states in parts:
-        classifier.add(task, states)
-    batch = classifier.take()
-    ready = prepare(batch, net.start.architecture, torch.float64)
-    return *forward(TorchOps(torch.float64), net.weights(), net.start.signature, net.start.architecture, ready), batch
+        finder.add(task, states)
+    found = finder.take()
+    ready = prepare(found, shape, torch.float64)
+    return *forward(TorchArithmetic(torch.float64), net.weights(), net.start.signature, shape, ready), found
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,13 +123,13 @@ def test_values_and_gradients_equal_those_of_the_plain_network(all_tasks, shape,
     task = all_tasks[name]
     states = some_states(task, 30, seed)
     net = trainable(task, shape, seed)
-    values, logits, batch = deduplicated(net, [(task, states)])
+    values, logits, parts = deduplicated(net, [(task, states)])
     graph = PlainGraph(task, net.start.signature, shape)
     plain_values, plain_logits = plain_forward(graph, net.weights(), states)
     torch.testing.assert_close(values, plain_values)
     if shape.policy:
-        rows = np.repeat(np.arange(len(states)), batch.actions.lengths)
-        plain_logits = plain_logits[rows, batch.actions.ids.astype(np.int64)]
+        rows = np.repeat(np.arange(len(states)), parts.actions.lengths)
+        plain_logits = plain_logits[rows, parts.actions.operators.astype(np.int64)]
         torch.testing.assert_close(logits, plain_logits)
     ours = gradients(values, logits, net.parameter, seed)
     plain = gradients(plain_values, plain_logits, net.parameter, seed)
@@ -219,7 +223,8 @@ def test_examples_carry_the_policy_in_the_order_of_the_ranking(tmp_path):
     task, plan = load(*files), solve(*files, heuristic="ff").plan
     example = build_example(task, plan, Architecture(policy=True))
     count = len(example.ranking.action)
-    np.testing.assert_array_equal(example.batch.actions.ids[:count], example.ranking.action)
+    actions = HYPERGRAPH.parts(example.encoded, Architecture(policy=True)).actions
+    np.testing.assert_array_equal(actions.operators[:count], example.ranking.action)
     values, log_policy = Trainable(Model.fresh(signature_of(task), Architecture(policy=True)))(example)
     assert len(values) == len(example.ranking.states)
     rows = np.diff(example.ranking.action_offsets)
@@ -231,7 +236,7 @@ def test_deduplication_merges_much(all_tasks):
     """Not a timing: how many distinct vertices there are among all."""
     task = all_tasks["gripper"]
     states = some_states(task, 30)
-    classifier = Classifier(task, Architecture(layers=1, receivers="adds"))
-    classifier.add(task, states)
-    distinct = sum(len(group.ids) for group in classifier.take().layers[0].vertices)
+    finder = PartsFinder(task, Architecture(layers=1, receivers="adds"))
+    finder.add(task, states)
+    distinct = sum(len(group.ids) for group in finder.take().layers[0].vertices)
     assert distinct < len(states) * task.fact_count / 10

@@ -7,8 +7,8 @@ import pytest
 from graphs import Graph, Nodes, open_lists, random_graph
 
 from planrank import PlanrankError, Search, load, paths, solve
-from planrank.generators import GENERATORS
-from planrank.ranking import ranking_of_plan
+from planrank.learning.ranking import ranking_of_plan
+from planrank.problems.random_problems import GENERATORS
 
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
 

@@ -12,7 +12,7 @@ import pytest
 
 from planrank import Heuristic, PlanrankError, Search, load, paths, solve
 from planrank.choices import CLASSICAL_SEARCHES, HEURISTICS
-from planrank.generators import GENERATORS
+from planrank.problems.random_problems import GENERATORS
 
 DOMAINS = paths.shared() / "domains"
 SMALL = {
@@ -75,11 +75,11 @@ def test_pyperplan_has_the_same_values(files, name, theirs):
 
 
 def test_order_of_heuristics(files):
-    """blind and hmax bound LM-cut from below; hFF and hadd see the same dead ends."""
+    """blind and hmax bound LM-cut from below, all bound the true cost; hFF and hadd see the same dead ends."""
     task = load(*files)
     states = np.stack([task.packed(s) for s in random_states(task, 40, 5)])
     value = {name: Heuristic(task, name).values(states) for name in HEURISTICS}
-    assert (value["blind"] <= np.maximum(value["hmax"], 1)).all()
+    assert (value["blind"] <= value["hmax"]).all() and value["blind"].max() > 0
     assert (value["hmax"] <= value["lmcut"] + 1e-6).all()
     assert (value["hmax"] <= value["hadd"]).all()
     for name in ("hadd", "ff", "lmcut"):
@@ -122,38 +122,6 @@ def test_values_from_python_lead_the_same_way(files, search, batch):
     assert outside.status == inside.status == "solved"
     assert outside.statistics() == inside.statistics()
     assert outside.plan() == inside.plan()
-
-
-def test_gbfs_stays_close_to_a_textbook_one(files):
-    """Lower h first, then the newest. Siblings come in another order; julia/test has the exact comparison."""
-    import heapq
-
-    task = load(*files)
-    goal_count = Heuristic(task, "goalcount")
-    goal = set(task.goal[0].tolist())
-    lists = (task.pre, task.delete, task.add)
-    operators = [tuple(set(rows[o].tolist()) for rows in lists) for o in range(task.operator_count)]
-
-    def value(state):
-        return goal_count.values(task.packed(state)[None])[0]
-
-    start = frozenset(task.init.tolist())
-    queue, seen, clock, expanded = [(value(start), 0, start)], {start}, 0, 0
-    while True:
-        _, _, state = heapq.heappop(queue)
-        if goal <= state:
-            break
-        expanded += 1
-        for pre, delete, add in operators:
-            child = frozenset(state - delete | add)
-            if pre <= state and child not in seen:
-                seen.add(child)
-                clock -= 1
-                heapq.heappush(queue, (value(child), clock, child))
-    result = solve(*files, "gbfs", "goalcount")
-    # Siblings of equal value may come in another order, so the count is the same only up to such ties.
-    assert result.statistics.expanded <= 3 * expanded + 3
-    assert result.plan_length <= expanded
 
 
 def test_wrong_names_are_refused(files):

@@ -11,37 +11,37 @@ import pytest
 from conftest import start_python
 
 from planrank import julia, paths
+from planrank.console import Steps
 from planrank.errors import Exit, PlanrankError
 from planrank.runtime import image, record, setup, wheel
-from planrank.runtime.progress import Progress
 
 # Runs `planrank setup` with a wheel road that takes a second and writes down that it was taken.
 DRIVER = """
 import sys, time
 from pathlib import Path
-from planrank import cli
+from planrank.cli.main import main
 from planrank.errors import PlanrankError
 from planrank.runtime import image, setup, wheel
 
-def official(progress):
+def official(steps):
     raise PlanrankError("no network", "runtime")
 
-def assemble(prefix, progress):
-    with progress.step("assembling"):
+def assemble(prefix, steps):
+    with steps.step("assembling"):
         (prefix / "bin").mkdir(parents=True)
         print("started", flush=True)
         time.sleep(1)
         (prefix / "bin" / "julia").write_text("")
 
-def build(prefix, progress):
-    with progress.step("compiling"):
+def build(prefix, steps):
+    with steps.step("compiling"):
         image.file().parent.mkdir(exist_ok=True)
         image.file().write_text("")
 
 setup.take_official_road, wheel.assemble, image.build = official, assemble, build
 wheel.why_not_here = lambda: None
 image.linker = lambda: "cc"
-cli.main(["setup", *sys.argv[1:]])
+main(["setup", *sys.argv[1:]])
 """
 
 
@@ -142,7 +142,7 @@ def test_an_unreadable_record_is_said_so(cache):
 
 def test_all_roads_tried_are_named(cache, monkeypatch):
     def closed(name):
-        def road(progress):
+        def road(steps):
             raise PlanrankError(f"{name} is closed", "runtime")
 
         return road
@@ -150,16 +150,16 @@ def test_all_roads_tried_are_named(cache, monkeypatch):
     monkeypatch.setattr(setup, "take_official_road", closed("first"))
     monkeypatch.setattr(setup, "take_wheel_road", closed("second"))
     with pytest.raises(PlanrankError, match=r"official road: first is closed; wheel road: second is closed"):
-        setup.set_up(progress=Progress(quiet=True))
+        setup.set_up(steps=Steps(quiet=True))
     with pytest.raises(PlanrankError) as caught:
-        setup.set_up("wheel", Progress(quiet=True))
+        setup.set_up("wheel", Steps(quiet=True))
     assert "first" not in str(caught.value)
 
 
 def test_another_system_than_linux_is_told_so(cache, monkeypatch):
     monkeypatch.setattr(wheel.platform, "system", lambda: "Plan 9")
     with pytest.raises(PlanrankError, match="not Plan 9"):
-        setup.take_wheel_road(Progress(quiet=True))
+        setup.take_wheel_road(Steps(quiet=True))
 
 
 def test_no_compiler_means_a_warning_and_no_image(cache, monkeypatch, capsys):
@@ -173,14 +173,14 @@ def test_no_compiler_means_a_warning_and_no_image(cache, monkeypatch, capsys):
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
 def test_a_full_or_read_only_disk_is_one_sentence(cache, monkeypatch, error):
-    def fail(prefix, progress):
+    def fail(prefix, steps):
         prefix.mkdir()
         raise error
 
     monkeypatch.setattr(wheel, "assemble", fail)
     monkeypatch.setattr(wheel, "why_not_here", lambda: None)
     with pytest.raises(PlanrankError, match=f"set-up cannot write .*: {error.strerror}"):
-        setup.set_up("wheel", Progress(quiet=True))
+        setup.set_up("wheel", Steps(quiet=True))
     assert not list(cache.glob("making-*")) and not list(cache.glob("julia-*"))
 
 
@@ -239,7 +239,7 @@ def test_a_corrupted_download_leaves_nothing(cache, monkeypatch, tmp_path):
     monkeypatch.setattr(wheel, "download", corrupted)
     monkeypatch.setattr(wheel, "why_not_here", lambda: None)
     with pytest.raises(PlanrankError, match="was refused"):
-        setup.set_up("wheel", Progress(quiet=True))
+        setup.set_up("wheel", Steps(quiet=True))
     assert [p.name for p in cache.iterdir()] == ["setup.lock"]
 
 

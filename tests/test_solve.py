@@ -6,13 +6,14 @@ import random
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from conftest import interrupt, start_python
 
-from planrank import paths
+from planrank import PlanrankError, load, paths, solve, validate
 from planrank.errors import Exit
-from planrank.generators import GENERATORS
+from planrank.problems.random_problems import GENERATORS
 
 DOMAINS = paths.shared() / "domains"
 BLOCKS = DOMAINS / "blocksworld/domain.pddl"
@@ -75,7 +76,7 @@ def test_a_plan_on_standard_output_is_alone_there(planrank, problem, tmp_path):
 def test_torch_is_not_imported(problem, tmp_path):
     script = """
 import sys
-from planrank.cli import main
+from planrank.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as stop:
@@ -115,7 +116,7 @@ def test_the_time_limit_is_kept(planrank, endless, tmp_path, heuristic):
     done = planrank("solve", BLOCKS, endless, *options, cwd=tmp_path)
     assert done.returncode == Exit.OUT_OF_TIME, done.stdout + done.stderr
     assert "out of time" in done.stdout
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 4 + 3
 
 
 def test_the_memory_limit_is_kept(planrank, endless, tmp_path):
@@ -125,7 +126,7 @@ def test_the_memory_limit_is_kept(planrank, endless, tmp_path):
 
 
 def test_ctrl_c_stops_a_search(endless, tmp_path):
-    script = "import sys; from planrank.cli import main; main(sys.argv[1:])"
+    script = "import sys; from planrank.cli.main import main; main(sys.argv[1:])"
     process = start_python(script, "solve", str(BLOCKS), str(endless), "--search", "bfs", cwd=tmp_path)
     time.sleep(4)
     _, errors = interrupt(process)
@@ -161,3 +162,42 @@ def test_lmcut_refuses_conditional_effects_by_name(planrank, tmp_path):
     assert done.returncode == Exit.UNSUPPORTED and "conditional effects" in done.stderr
     done = planrank("solve", *files, "--plan-file", "-", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("(a)\n(a)\n")
+
+
+def test_pddl_may_be_text(problem):
+    texts = BLOCKS.read_text(), problem.read_text()
+    found = solve(*texts)
+    assert found.plan == solve(BLOCKS, problem).plan and solve(BLOCKS, texts[1]).plan == found.plan
+    assert validate(*texts, "\n".join(found.plan)) == (found.plan_length, found.plan_cost)
+    assert load(*texts).digest()["facts_sha"] == load(BLOCKS, problem).digest()["facts_sha"]
+    with pytest.raises(PlanrankError, match=r"^problem:1:") as error:
+        load(texts[0], "(define (problm x))")
+    assert (error.value.file, error.value.line) == ("problem", 1)
+    with pytest.raises(PlanrankError, match="no such file"):
+        load(texts[0], "nowhere.pddl")
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "link", "mode"])
+def test_what_a_plan_is_written_to_stays_what_it_was(planrank, problem, tmp_path, kind):
+    target = tmp_path / "target"
+    expected = planrank("solve", BLOCKS, problem, "--plan-file", "-").stdout
+    if kind == "device":
+        target = Path("/dev/null")
+    elif kind == "pipe":
+        os.mkfifo(target)
+        reader = subprocess.Popen(["cat", target], stdout=subprocess.PIPE, text=True)
+    elif kind == "link":
+        (tmp_path / "real").write_text("old")
+        target.symlink_to(tmp_path / "real")
+    else:
+        target.write_text("old")
+        target.chmod(0o600)
+    before = target.lstat()
+    done = planrank("solve", BLOCKS, problem, "--plan-file", target)
+    assert done.returncode == 0, done.stderr
+    after = target.lstat()
+    assert (before.st_mode, before.st_rdev) == (after.st_mode, after.st_rdev)
+    if kind == "pipe":
+        assert reader.communicate(timeout=10)[0] == expected
+    elif kind != "device":
+        assert target.read_text() == expected

@@ -13,15 +13,15 @@ from graphs import Graph, Nodes, Table, is_optimal_path, random_graph, sequences
 from test_ranking import any_path
 
 from planrank import Search, julia
-from planrank.certificate import certify, check_plan, merit, score_of
 from planrank.choices import TIES
-from planrank.ranking import Ranking, ranking_of_plan
+from planrank.learning.certificate import certify, check_plan, merit, score_of
+from planrank.learning.ranking import Ranking, ranking_of_plan
 
 julia.module()  # before torch
 
 import torch  # noqa: E402
 
-from planrank.losses import loss  # noqa: E402
+from planrank.learning.losses import loss  # noqa: E402
 
 WAYS = [{"ties": ties} for ties in TIES if ties != "random"] + [{"ties": "random", "seed": s} for s in range(3)]
 
@@ -365,5 +365,5 @@ def test_astar_with_the_printed_tables(grid, name, expanded):
     """The third is not optimally efficient, as the paper says it is: the goal, never compared, stays at 0."""
     table = Table(grid, printed(name).ravel())
     assert expanded_in_all_ways(grid, table, "astar") == expanded
-    holds = check_plan(grid, GRID.steps(LEFT_THEN_DOWN), score_of(grid, table), 1, 1).holds
+    holds = check_plan(grid, GRID.steps(LEFT_THEN_DOWN), score_of(table), 1, 1).holds
     assert holds == (name == "one")

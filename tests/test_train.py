@@ -14,18 +14,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planrank import PlanrankError, checkpoints, julia, paths, solve
-from planrank.config import TrainConfig
-from planrank.datasets import LabelledPlan, find_instances, labelled_plan_text, split
+from planrank import PlanrankError, julia, load, paths, solve
 from planrank.errors import Exit
-from planrank.generators import GENERATORS
-from planrank.training import name_of, train
-from planrank.validation import Figures
+from planrank.learning import checkpoints
+from planrank.learning.config import TrainConfig
+from planrank.learning.selection import Figures, searched
+from planrank.learning.train import name_of, train
+from planrank.problems.folders import find_instances
+from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
+from planrank.problems.random_problems import GENERATORS
+from planrank.problems.splits import split
 
 julia.module()  # before torch
 
 
-from planrank import loop  # noqa: E402
+from planrank.learning import trainer  # noqa: E402
 from planrank.models.model import Model  # noqa: E402
 
 BLOCKS = paths.shared() / "domains/blocksworld"
@@ -80,7 +83,7 @@ def test_a_model_is_trained_written_and_described(config, tmp_path):
 
 
 def test_a_missing_tensorboard_is_told_at_once(config, tmp_path, monkeypatch):
-    monkeypatch.setattr("planrank.training.find_spec", lambda name: None)
+    monkeypatch.setattr("planrank.learning.train.find_spec", lambda name: None)
     with pytest.raises(PlanrankError, match="TensorBoard is not installed; run `pip install tensorboard`"):
         train(config(tensorboard=str(tmp_path / "board")), say=silent)
     assert list(tmp_path.iterdir()) == []
@@ -109,7 +112,7 @@ def test_the_best_weights_are_kept_by_copy(config, monkeypatch):
         seen.append({name: array.tobytes() for name, array in model.weights.items()})
         return Figures(1, 1, 100 * len(seen), 1)
 
-    monkeypatch.setattr(loop, "validate", likes_the_first)
+    monkeypatch.setattr(trainer, "figures_of", likes_the_first)
     wanted = config()
     model = train(wanted, say=silent)
     assert len({json.dumps({k: v.hex() for k, v in one.items()}) for one in seen}) == 3
@@ -132,6 +135,29 @@ def test_several_seeds_keep_the_best(config, tmp_path):
     assert model.metadata["training"]["seed"] == min(figures, key=figures.get)
 
 
+def test_a_trained_model_beats_an_untrained_one(config, labelled):
+    wanted = config(steps=400, layers=2, dim=8, validate_every=400)
+    trained = train(wanted, say=silent)
+    tasks = [load(one.domain, one.problem) for one in split(find_instances(labelled))["test"]]
+    untrained = Model.fresh(trained.signature, trained.architecture, wanted.seed)
+    after, before = (searched(tasks, model.scorer, max_expansions=2000) for model in (trained, untrained))
+    assert after.solved == len(tasks) and 2 * after.expansions < before.expansions
+
+
+def test_the_grid_is_trained_and_the_best_network_kept(planrank, labelled, tmp_path):
+    options = ("--grid", "--steps", 2, "--validation-instances", 1, "--max-instances", 2, "--out", "m.safetensors")
+    done = planrank("train", "--domain", labelled, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tried = [line for line in done.stderr.splitlines() if "validation instances solved" in line]
+    folders = {file.parent.name for file in (tmp_path / "m.training").glob("*/checkpoint.safetensors")}
+    assert len(tried) == len(folders) == 18
+    best = Model.load(tmp_path / "m.safetensors")
+    figures = {line.split()[1].rstrip(":"): line for line in tried}
+    mine = figures[f"{best.architecture}-seed0"]
+    fewest = min(int(line.split()[-2].replace(",", "")) for line in tried if line.split()[2] == mine.split()[2])
+    assert int(mine.split()[-2].replace(",", "")) == fewest
+
+
 def command_of(config, *more):
     options = [part for name in ("domain", "out", "dim", "layers", "steps", "validate_every", "log_every", "seed")
                for part in (f"--{name.replace('_', '-')}", str(getattr(config, name)))]  # fmt: skip
@@ -142,7 +168,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):
     whole = config(steps=1500, validate_every=500, out=str(tmp_path / "whole.safetensors"))
     killed = replace(whole, out=str(tmp_path / "killed.safetensors"))
     train(whole, say=silent)
-    checkpoint = tmp_path / "killed.training" / name_of(killed) / loop.CHECKPOINT
+    checkpoint = tmp_path / "killed.training" / name_of(killed) / trainer.CHECKPOINT
     for _ in range(2):
         process = subprocess.Popen(command_of(killed, "--resume"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
@@ -188,13 +214,13 @@ def test_other_instances_are_noticed(config, labelled, tmp_path):
 
 @pytest.fixture
 def breaks_at_step_26(monkeypatch):
-    real, calls = loop.loss, []
+    real, calls = trainer.loss, []
 
     def loss(*arguments, **options):
         calls.append(1)
         return real(*arguments, **options) * (float("nan") if len(calls) == 26 else 1)
 
-    monkeypatch.setattr(loop, "loss", loss)
+    monkeypatch.setattr(trainer, "loss", loss)
 
 
 def test_a_loss_that_is_not_finite_is_named_and_the_checkpoint_kept(config, tmp_path, breaks_at_step_26):
@@ -304,7 +330,7 @@ def test_plans_without_proof_need_leave(config, labelled, tmp_path):
 
 
 def test_the_teacher_is_not_asked_again_for_what_it_failed_at(config, labelled, tmp_path, monkeypatch):
-    from planrank import labelling
+    from planrank.learning import training_data
 
     folder = tmp_path / "some"
     shutil.copytree(labelled, folder)
@@ -314,12 +340,12 @@ def test_the_teacher_is_not_asked_again_for_what_it_failed_at(config, labelled, 
 
     def fails(instances, *arguments, progress, **options):
         asked.append(len(instances))
-        outcomes = [labelling.Outcome(instance, None, "out of time") for instance in instances]
+        outcomes = [training_data.Outcome(instance, None, "out of time") for instance in instances]
         for outcome in outcomes:
             progress(outcome)
         return outcomes
 
-    monkeypatch.setattr(labelling, "label", fails)
+    monkeypatch.setattr(training_data, "label", fails)
     train(config(domain=str(folder), steps=1), say=silent)  # plans of somebody else's: nobody is asked
     assert asked == []
     for _ in range(2):

@@ -7,9 +7,6 @@ function make_heuristic(task::Task, name::Symbol, limits::Limits = Limits())
     HEURISTICS[name](task, limits)
 end
 
-"The value for a state given as a list of facts; for tests and one-off questions."
-evaluate_facts(heuristic, task::Task, facts) = evaluate(heuristic, pack_facts(facts, nwords(task)), 0)
-
 "Whether Inf proves that the goal cannot be reached."
 has_safe_dead_ends(heuristic) = true
 

@@ -147,15 +147,6 @@ function keep_relevant!(operators::RelaxedOperators, goal::Int32)
     relevant
 end
 
-function rows_of(lists)
-    rows = Rows()
-    for list in lists
-        append!(rows.values, list)
-        push!(rows.offsets, length(rows.values) + 1)
-    end
-    rows
-end
-
 "Row v lists the rows of `rows` that hold the value v."
 function transposed(rows::Rows, nvalues::Integer)
     offsets = zeros(Int32, nvalues + 1)
@@ -196,7 +187,7 @@ end
 
 """
 The queue of a Dijkstra exploration: a list for every small cost, a binary heap for what is beyond. Entries whose
-proposition has become cheaper since stay in it; whoever pops them skips them.
+proposition has become cheaper since stay in it; the caller skips them.
 """
 mutable struct CostQueue
     heads::Vector{Int32}                # of the list for cost c, at c + 1; 0 if empty

@@ -1,7 +1,7 @@
 "PDDL's meaning as plainly as possible, straight from the parsed text, to compare the grounder with."
 module Lifted
 
-using PlanRank: Domain, Problem, Formula, Effect, Action, Variable, Task, row, arguments, fact_name, operator_name, noperators
+using PlanRank: Domain, Problem, Formula, Effect, Variable, Task, row, arguments, operator_name, noperators
 
 export State, initial_state, transitions, ground_transitions, goal_holds, ground_goal_holds, ground_state
 

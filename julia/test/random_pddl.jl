@@ -6,12 +6,15 @@ using Random
 export random_pddl
 
 const TYPES = "(:types small - big big other - object)"
-const PREDICATES = [("f0", String[]), ("f1", ["big"]), ("f2", ["big", "object"]), ("g1", ["object"]), ("s1", ["object"]), ("s2", ["big", "big"])]
+const PREDICATES = [("f0", String[]), ("f1", ["big"]), ("f2", ["big", "object"]), ("g1", ["object"]),
+    ("s1", ["object"]), ("s2", ["big", "big"])]
 const FLUENT = 1:4
 
 # Terms of the right type from the variables in scope (pairs of name and type) and the constants.
-const BELOW = Dict("object" => ["object", "big", "small", "other"], "big" => ["big", "small"], "small" => ["small"], "other" => ["other"])
-fitting(scope, type) = [[name for (name, t) in scope if t in BELOW[type]]; type in ("big", "object") ? ["c1"] : String[]]
+const BELOW = Dict("object" => ["object", "big", "small", "other"], "big" => ["big", "small"], "small" => ["small"],
+    "other" => ["other"])
+fitting(scope, type) =
+    [[name for (name, t) in scope if t in BELOW[type]]; type in ("big", "object") ? ["c1"] : String[]]
 
 function atom(rng, scope, which)
     name, types = PREDICATES[rand(rng, which)]
@@ -51,12 +54,14 @@ end
 
 function action(rng, number)
     parameters = [("?x$i", rand(rng, ["big", "small", "other", "object"])) for i in 1:rand(rng, 0:3)]
-    "(:action a$number :parameters $(declare(parameters)) :precondition $(formula(rng, parameters, 3)) :effect $(effect(rng, parameters, 3)))"
+    precondition, change = formula(rng, parameters, 3), effect(rng, parameters, 3)
+    "(:action a$number :parameters $(declare(parameters)) :precondition $precondition :effect $change)"
 end
 
 "Domain and problem as texts."
 function random_pddl(rng::AbstractRNG)
-    predicates = join(("($name $(join(("?v$i - $t" for (i, t) in enumerate(types)), " ")))" for (name, types) in PREDICATES), " ")
+    declare_types(types) = join(("?v$i - $t" for (i, t) in enumerate(types)), " ")
+    predicates = join(("($name $(declare_types(types)))" for (name, types) in PREDICATES), " ")
     domain = """(define (domain random) (:requirements :adl) $TYPES (:constants c1 - small)
         (:predicates $predicates) $(join((action(rng, i) for i in 1:3), "\n"))\n)"""
     scope = [("o1", "big"), ("o2", "small"), ("o3", "other")]

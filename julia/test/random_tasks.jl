@@ -4,8 +4,8 @@ module RandomTasks
 using Random
 using PlanRank: Rows, Task, row, nfacts, noperators
 
-export random_task, small_task, some_states, is_applicable, successor, is_goal_state, cheapest_plan_cost, replay_cost,
-    facts_of, reachable_costs, without_goal
+export random_task, random_graph, small_task, some_states, is_applicable, successor, is_goal_state,
+    cheapest_plan_cost, replay_cost, facts_of, without_goal
 
 function rows(lists)
     offsets, values = Int32[1], Int32[]
@@ -57,6 +57,13 @@ function random_task(seed; conditional = seed % 3 == 0, negative = seed % 2 == 0
         goal_neg = [negative ? few(1) : Int[] for _ in 1:disjuncts], pre, neg, add, del,
         cost = rand(random, (free_actions ? 0 : 1):rand(random, [1, 5, 100_000]), operators),
         conditional = [[effect() for _ in 1:(conditional ? rand(random, 0:2) : 0)] for _ in 1:operators])
+end
+
+"A fact for each node and an operator for each edge: many ways lead to the same state."
+function random_graph(seed)
+    random = MersenneTwister(seed)
+    edges = [(rand(random, 1:7), rand(random, 1:7), rand(random, 0:5)) for _ in 1:20]
+    small_task(nfacts = 7, init = [1], goal = [7], operators = [([a], [b], [a], cost) for (a, b, cost) in edges])
 end
 
 holds(positive, negative, state) = all(in(state), positive) && !any(in(state), negative)

@@ -8,11 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planrank import files
 from planrank.errors import PlanrankError
-from planrank.plans import write_bytes_atomically
+from planrank.models import families
+
+if TYPE_CHECKING:
+    from planrank.models.family import Family
 
 FORMAT = "planrank model 1"
 JSON_BEGINNING, JSON_END = '{"header": ', "}}"
@@ -36,7 +41,7 @@ def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) ->
         from safetensors.numpy import save
 
         content = save({name: np.ascontiguousarray(array) for name, array in weights.items()}, header)
-    write_bytes_atomically(file, content)
+    files.write_bytes(file, content)
 
 
 def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
@@ -86,6 +91,14 @@ def read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     return header, weights
 
 
+def family_of(header: dict[str, str], file: Path) -> Family:
+    """Files older than families name none; they are of the first one."""
+    try:
+        return families.get(header.get("family", "hypergraph"))
+    except PlanrankError as e:
+        raise PlanrankError(e.message, file=str(file)) from None
+
+
 def damaged(file: Path) -> PlanrankError:
     return PlanrankError("this is no model file of planrank, or it is damaged", file=str(file))
 
@@ -115,7 +128,7 @@ def _read_json(file: Path) -> dict:
     return content
 
 
-def _open_safetensors(file: Path):
+def _open_safetensors(file: Path) -> Any:
     from safetensors import SafetensorError, safe_open
 
     if not file.is_file():

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from planrank import paths
+from planrank.console import Steps
 from planrank.errors import PlanrankError
 from planrank.runtime import wheel
 from planrank.runtime.processes import run
-from planrank.runtime.progress import Progress
 
 KEEP_IMAGES = 2
 
@@ -51,18 +51,18 @@ def linker() -> str | None:
     return next((found for name in candidates if name and (found := shutil.which(name))), None)
 
 
-def build(prefix: Path, progress: Progress) -> None:
+def build(prefix: Path, steps: Steps) -> None:
     """Build the image for the sources as they are now; nothing is left behind if it fails."""
     target = file()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="image-", dir=paths.cache()) as folder:
         scratch = Path(folder)
-        with progress.step("recording what a start compiles (about 1 minute)"):
+        with steps.step("recording what a start compiles (about 1 minute)"):
             statements = record_statements(prefix, scratch)
-        with progress.step("compiling the system image (about 3 minutes)"):
+        with steps.step("compiling the system image (about 3 minutes)"):
             arguments = [str(prefix / "project"), str(paths.shared()), str(statements)]
             wheel.run_julia(prefix, f"--output-o={scratch / 'image.o'}", str(wheel.RECIPE / "image.jl"), *arguments)
-        with progress.step("linking"):
+        with steps.step("linking"):
             link(prefix, scratch / "image.o", scratch / "image.so")
         os.replace(scratch / "image.so", target)
     newest_first = sorted(target.parent.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
@@ -72,7 +72,10 @@ def build(prefix: Path, progress: Progress) -> None:
 
 def record_statements(prefix: Path, scratch: Path) -> Path:
     """The `precompile` lines of a real run. juliacall 0.9.24 cannot ask Julia for them, so a copy of it is changed."""
-    original = Path(find_spec("juliacall").origin).parent
+    spec = find_spec("juliacall")
+    if spec is None or spec.origin is None:
+        raise PlanrankError("juliacall is not installed; run `pip install juliacall`", "runtime")
+    original = Path(spec.origin).parent
     copy = scratch / "juliacall"
     shutil.copytree(original, copy)
     module = copy / "__init__.py"
@@ -93,4 +96,4 @@ def record_statements(prefix: Path, scratch: Path) -> Path:
 def link(prefix: Path, object_file: Path, target: Path) -> None:
     libraries = [f"-L{prefix / 'lib'}", f"-L{prefix / 'lib/julia'}", "-l:libjulia.so.1", "-l:libjulia-internal.so.1"]
     whole = ["-Wl,--whole-archive", str(object_file), "-Wl,--no-whole-archive"]
-    run("linking the system image", [linker(), "-shared", "-o", str(target), *whole, *libraries])
+    run("linking the system image", [str(linker()), "-shared", "-o", str(target), *whole, *libraries])

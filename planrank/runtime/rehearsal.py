@@ -9,34 +9,33 @@ from pathlib import Path
 import numpy as np
 
 from planrank import julia, paths
-from planrank.certificate import certify
 from planrank.errors import PlanrankError
-from planrank.models import Architecture, Model, signature_of
-from planrank.search import Heuristic, Search, solve, validate
+from planrank.learning.certificate import certify
+from planrank.models import families
+from planrank.models.model import Model
+from planrank.problems.folders import outline
+from planrank.search.forward import Search
+from planrank.search.heuristic import Heuristic
+from planrank.search.plans import validate
+from planrank.search.solve import solve
 from planrank.task import load
-
-PROBLEM = """
-(define (problem three-blocks) (:domain blocksworld) (:objects a b c - block)
-  (:init (on-table a) (on-table b) (on c a) (clear c) (clear b) (handempty))
-  (:goal (and (on a b) (on b c))))
-"""
 
 
 def rehearse() -> None:
     julia.call("workload")
     numbers = np.array(julia.view(julia.call("ramp", 5)))
     assert julia.call("sum_of", *julia.lend(numbers, np.float32)) == 10.0
-    domain = paths.shared() / "domains" / "blocksworld" / "domain.pddl"
+    home = paths.shared() / "domains" / "blocksworld"
+    domain, problem = home / "domain.pddl", home / "example.pddl"
+    outline(problem)
     with tempfile.TemporaryDirectory() as folder:
-        problem = Path(folder, "problem.pddl")
-        problem.write_text(PROBLEM)
         for name in ("gbfs", "astar"):
-            result = solve(domain, problem, name, time_limit=600, memory_limit=100_000)
-            assert result.status == "solved", result
+            result = solve(domain, problem, name, "ff", time_limit=600, memory_limit=100_000)
+            assert result.status == "solved" and result.plan, result
         plan = Path(folder, "plan")
-        plan.write_text("\n".join(result.plan))
+        plan.write_text("\n".join(result.plan or []))
         validate(domain, problem, plan)
-        task = load(domain, problem)
+        task = load(domain.read_text(), problem.read_text())
         task.digest()
         _ = task.pre, task.neg, task.add, task.delete, task.goal, task.init, task.costs
         _ = task.schema_of_operator, task.predicate_of_fact
@@ -51,9 +50,10 @@ def rehearse() -> None:
             policy = np.arange(count + 1) * len(operators), np.tile(operators, count)
             search.insert(np.zeros(count), (*policy, np.full(count * len(operators), -1.0)))
         _ = search.expanded
-        for name, policy in (("gbfs", False), ("phs", True)):
-            model = Model.fresh(signature_of(task), Architecture(policy=policy))
-            assert solve(domain, problem, name, model=model).status == "solved"
+        family = families.get("hypergraph")
+        for name, has_policy in (("gbfs", False), ("phs", True)):
+            model = Model.fresh(family.signature(task), family.architecture_type(policy=has_policy))
+            solve(domain, problem, name, model=model, time_limit=60)
         certify(task, Heuristic(task, "ff"), plan=result.plan)
         with contextlib.suppress(PlanrankError):
             load(plan, problem)

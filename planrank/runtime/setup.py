@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import filelock
 
 from planrank import paths
+from planrank.console import Steps
 from planrank.errors import PlanrankError
 from planrank.runtime import image, record, wheel
 from planrank.runtime.processes import run
-from planrank.runtime.progress import Progress
 
 NO_LINKER = (
     "no C compiler was found (cc, gcc or clang; CC names another): planrank works, but without a system image every "
@@ -22,19 +23,19 @@ NO_LINKER = (
 )
 
 
-def set_up(road: str | None = None, progress: Progress | None = None) -> record.Runtime:
+def set_up(road: str | None = None, steps: Steps | None = None) -> record.Runtime:
     """Make sure that planrank has a Julia and, on the wheel road, a system image. Does nothing if it has."""
-    progress = progress or Progress()
+    steps = steps or Steps()
     try:
-        with locked(progress):
-            return set_up_locked(road, progress)
+        with locked(steps):
+            return set_up_locked(road, steps)
     except OSError as e:
         place = e.filename or paths.cache()
         raise PlanrankError(f"set-up cannot write {place}: {e.strerror or e}", "runtime") from None
 
 
 @contextmanager
-def locked(progress: Progress):
+def locked(steps: Steps) -> Iterator[None]:
     """One set-up at a time in a cache folder; what a killed one left half-made is removed."""
     cache = paths.cache()
     cache.mkdir(parents=True, exist_ok=True)
@@ -42,7 +43,7 @@ def locked(progress: Progress):
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
-        progress.say("another set-up is running here; waiting for it")
+        steps.say("another set-up is running here; waiting for it")
         lock.acquire()
     try:
         for leftover in [*cache.glob("image-*"), *cache.glob("making-*")]:
@@ -52,42 +53,42 @@ def locked(progress: Progress):
         lock.release()
 
 
-def set_up_locked(road: str | None, progress: Progress) -> record.Runtime:
+def set_up_locked(road: str | None, steps: Steps) -> record.Runtime:
     runtime = record.load()
     if runtime is None or (road is not None and road != runtime.road):
-        runtime = choose_road(road, progress)
+        runtime = choose_road(road, steps)
         record.save(runtime)
     if runtime.road == "wheel" and Path(runtime.prefix) != wheel_prefix():
-        runtime = take_wheel_road(progress)
+        runtime = take_wheel_road(steps)
         record.save(runtime)
     if runtime.road == "wheel" and not image.file().exists():
         if image.linker() is None:
-            progress.say(f"warning: {NO_LINKER}")
+            steps.say(f"warning: {NO_LINKER}")
         elif os.environ.get("PLANRANK_IMAGE") != "no":
-            image.build(Path(runtime.prefix), progress)
+            image.build(Path(runtime.prefix), steps)
     return runtime
 
 
-def choose_road(road: str | None, progress: Progress) -> record.Runtime:
+def choose_road(road: str | None, steps: Steps) -> record.Runtime:
     """The official road where Julia and its registry can be had, else the wheel road."""
     tried = []
     for name, take in (("official", take_official_road), ("wheel", take_wheel_road)):
         if road not in (None, name):
             continue
         try:
-            return take(progress)
+            return take(steps)
         except PlanrankError as e:
             tried.append(f"{name} road: {e}")
     raise PlanrankError("no Julia could be had; " + "; ".join(tried), "runtime")
 
 
-def take_official_road(progress: Progress) -> record.Runtime:
+def take_official_road(steps: Steps) -> record.Runtime:
     """juliapkg finds the user's Julia or downloads one, and installs PythonCall from Julia's registry."""
     # Without a limit a firewall that drops packets would hold this up for minutes.
     script = "import socket; socket.setdefaulttimeout(20); import juliapkg; juliapkg.resolve()"
-    with progress.step("looking for Julia, or downloading it, by way of juliapkg"):
+    with steps.step("looking for Julia, or downloading it, by way of juliapkg"):
         run("juliapkg", [sys.executable, "-c", script])
-    with progress.step("compiling planrank's Julia module"):
+    with steps.step("compiling planrank's Julia module"):
         environment = os.environ | {"PLANRANK_ROAD": "official"}
         run("the first start of Julia", [sys.executable, "-m", "planrank.runtime.rehearsal"], environment)
     return record.Runtime("official")
@@ -97,7 +98,7 @@ def wheel_prefix() -> Path:
     return paths.cache() / f"julia-{wheel.JULIA}-{wheel.recipe_digest()}"
 
 
-def take_wheel_road(progress: Progress) -> record.Runtime:
+def take_wheel_road(steps: Steps) -> record.Runtime:
     reason = wheel.why_not_here()
     if reason:
         raise PlanrankError(reason, "runtime")
@@ -105,7 +106,7 @@ def take_wheel_road(progress: Progress) -> record.Runtime:
     if not prefix.exists():
         making = paths.cache() / f"making-{os.getpid()}"
         try:
-            wheel.assemble(making, progress)
+            wheel.assemble(making, steps)
             os.replace(making, prefix)
         finally:
             shutil.rmtree(making, ignore_errors=True)

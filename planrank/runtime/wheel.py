@@ -15,9 +15,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+from planrank.console import Steps
 from planrank.errors import PlanrankError
 from planrank.runtime.processes import run
-from planrank.runtime.progress import Progress
 
 JULIA = "1.6.7"
 JULIACALL = "0.9.24"
@@ -67,20 +67,20 @@ def recipe_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def assemble(prefix: Path, progress: Progress) -> None:
+def assemble(prefix: Path, steps: Steps) -> None:
     """Make the Julia installation in the folder `prefix`, which must not exist."""
     downloads = prefix.with_name(prefix.name + "-downloads")
     shutil.rmtree(downloads, ignore_errors=True)
     try:
         tag, sha256 = WHEELS[platform.machine()]
-        with progress.step(f"downloading Julia {JULIA} from the Python index (248 MB)"):
+        with steps.step(f"downloading Julia {JULIA} from the Python index (248 MB)"):
             only = ["--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311"]
             wheel = download("pmpc==0.7.1", downloads, sha256, *only, f"--platform={tag}")
             sdist = download(f"juliacall=={JULIACALL}", downloads, SDIST_SHA256, "--no-binary=juliacall")
-        with progress.step("unpacking"):
+        with steps.step("unpacking"):
             unpack_julia(wheel, prefix)
             unpack_pythoncall(sdist, prefix / "packages" / "PythonCall")
-        with progress.step("laying out"):
+        with steps.step("laying out"):
             lay_out(prefix)
     finally:
         shutil.rmtree(downloads, ignore_errors=True)
@@ -130,10 +130,11 @@ def unpack_pythoncall(sdist: Path, folder: Path) -> None:
     with tarfile.open(sdist) as archive:
         for entry in archive.getmembers():
             name = entry.name.removeprefix(root)
-            if entry.isfile() and (name == "Project.toml" or name.startswith(("src/", "pysrc/"))):
+            content = archive.extractfile(entry) if entry.isfile() else None
+            if content is not None and (name == "Project.toml" or name.startswith(("src/", "pysrc/"))):
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(archive.extractfile(entry).read())
+                target.write_bytes(content.read())
 
 
 def lay_out(prefix: Path) -> None:

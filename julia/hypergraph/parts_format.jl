@@ -1,0 +1,119 @@
+# The new parts as a flat vector: what crosses to Python. Bump `PARTS_FORMAT` with every change to it.
+
+const PARTS_FORMAT = 1
+
+"""
+Everything met since the last call, as two vectors: `numbers` (Int32) and `features` (Float32). This is the one
+description of the format, for its readers in Python too. The fields of `numbers` lie one after the other:
+
+| Field  | Entries | Meaning                                                                                |
+|:-------|:--------|:---------------------------------------------------------------------------------------|
+| format | 1       | `PARTS_FORMAT`                                                                         |
+| n      | 1       | how many parts of vertices are new before the first layer                              |
+| flags  | n       | of each: 1 if the fact holds, plus 2 if the goal wants it, plus 4 if it wants it false |
+
+then for each layer
+
+| Field      | Entries | Meaning                                                                        |
+|:-----------|:--------|:-------------------------------------------------------------------------------|
+| edges      | groups  | the new parts of edges; the kind of a group is a layout                        |
+| n          | 1       | how many parts of bags are new                                                 |
+| total      | 1       | the sum of the lengths that follow                                             |
+| lengths    | n       | how many distinct parts of edges each of these bags holds                      |
+| edge parts | total   | those of the first bag, then those of the second …; ascending in each bag      |
+| counts     | total   | how often the bag holds each of them                                           |
+| vertices   | groups  | the new parts of vertices after this layer; the kind of a group is a predicate |
+
+and at the end
+
+| Field   | Entries | Meaning                                                                                  |
+|:--------|:--------|:-----------------------------------------------------------------------------------------|
+| readout | lists   | a list for each predicate of each state: the parts of its vertices after the last layer, |
+|         |         | and how many vertices are each                                                           |
+| actions | lists   | a list for each state: the applicable operators, and the parts of their edges in the     |
+|         |         | last layer; no lists at all where actions were not asked for                             |
+
+*groups* is the number of groups, then for each group, by ascending kind:
+
+| Field  | Entries | Meaning                                                                                  |
+|:-------|:--------|:-----------------------------------------------------------------------------------------|
+| kind   | 1       | edges: a row of `distinct_layouts`; vertices: a predicate of the signature               |
+| n      | 1       | how many parts the group has                                                             |
+| width  | 1       | how many inputs each of them has                                                         |
+| parts  | n       | their numbers, ascending                                                                 |
+| own    | n       | edges: the row of their features; vertices: their part in the layer before, 0 without    |
+|        |         | residual connections                                                                     |
+| inputs | n·width | a row for each part. Edges: the parts of their tails, a column for each of the layout, 0 |
+|        |         | for no fact; vertices: the parts of their bags, 0 for an empty bag                       |
+
+*lists* is n, the n lengths, the sum of the lengths, then the first entries of all lists and then the second ones.
+
+Kinds and operators count from 0. Parts count from 1 in each layer, in the order they were met, and so do the rows of
+features; 0 stands for nothing. Where parts have no numbers (before the first layer, and bags), theirs go on from the
+call before. `features` has three entries for each new row: the cost of the action as the user wrote it, how many
+preconditions it has, and how many add effects.
+"""
+function take_new!(distinct::DistinctParts)
+    out = Int32[PARTS_FORMAT]
+    first_parts = new_records(distinct.vertices[1], distinct.taken[1][1])
+    push!(out, length(first_parts))
+    append!(out, distinct.vertices[1].records[first_parts.+(RECORD_HEAD+1)])
+    distinct.taken[1] = (length(distinct.vertices[1].records), 0, 0)
+    for layer in 1:distinct.layers
+        vertices, edges, bags = distinct.vertices[layer+1], distinct.edges[layer], distinct.bags[layer]
+        old_vertices, old_edges, old_bags = distinct.taken[layer+1]
+        write_groups!(out, edges.records, new_records(edges, old_edges))
+        write_bags!(out, bags.records, new_records(bags, old_bags))
+        write_groups!(out, vertices.records, new_records(vertices, old_vertices))
+        distinct.taken[layer+1] = map(in -> length(in.records), (vertices, edges, bags))
+    end
+    write_lists!(out, distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts)
+    write_lists!(out, distinct.action_lengths, distinct.actions .- Int32(1), distinct.action_edges)
+    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
+    foreach(empty!, (distinct.action_lengths, distinct.actions, distinct.action_edges))
+    features = Float32[x for f in @view(distinct.features[distinct.taken_features+1:end]) for x in f]
+    distinct.taken_features = length(distinct.features)
+    out, features
+end
+
+function write_lists!(out::Vector{Int32}, lengths::Vector{Int32}, first::Vector{Int32}, second::Vector{Int32})
+    push!(out, length(lengths))
+    append!(out, lengths)
+    push!(out, length(first))
+    append!(out, first)
+    append!(out, second)
+end
+
+"The records at these places, grouped by the first entry of their keys."
+function write_groups!(out::Vector{Int32}, records::Vector{Int32}, places::Vector{Int})
+    head = RECORD_HEAD
+    kinds = sort!(unique(records[place+head] for place in places))
+    push!(out, length(kinds))
+    for kind in kinds
+        members = filter(place -> records[place+head] == kind, places)
+        width = records[members[1]+1] - 2
+        push!(out, kind - Int32(1), length(members), width)
+        append!(out, @view records[members])
+        append!(out, @view records[members.+(head+1)])
+        at = length(out)
+        resize!(out, at + length(members) * width)
+        for place in members
+            copyto!(out, at + 1, records, place + head + 2, width)
+            at += width
+        end
+    end
+end
+
+function write_bags!(out::Vector{Int32}, records::Vector{Int32}, places::Vector{Int})
+    lengths = records[places.+1] .÷ Int32(2)
+    total = sum(lengths; init = 0)
+    push!(out, length(places), total)
+    append!(out, lengths)
+    at = length(out)
+    resize!(out, at + 2total)
+    @inbounds for (place, n) in zip(places, lengths), k in 1:n
+        at += 1
+        out[at] = records[place+RECORD_HEAD+2k-2]
+        out[at+total] = records[place+RECORD_HEAD+2k-1]
+    end
+end

@@ -1,0 +1,316 @@
+"""
+The order of expansions: f = alpha·g + beta·h. A new rule is a new type with a method of `priority`. If it keeps more
+about a path than its cost, it has methods of the functions below too; see policy.jl.
+"""
+struct LinearRule
+    alpha::Float64
+    beta::Float64
+end
+
+@inline priority(rule::LinearRule, store::StateStore, id::Integer) = rule.alpha * store.g[id] + rule.beta * store.h[id]
+
+"Called before the successors of a node are made."
+@inline prepare_expansion!(::LinearRule, applicable::Vector{Int32}, parent::Int32) = nothing
+
+"Whether the path through `parent` to a known state is better than the path it has."
+@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+    g < store.g[id]
+
+"Make this the path to state `id`."
+@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+    set_node!(store, id, parent, operator, g)
+
+bytes(::LinearRule) = 0
+release!(::LinearRule) = nothing
+
+"""
+One forward search: open and closed lists, full duplicate detection, goal test when a node is popped.
+
+New states wait, from `first_waiting` to the last of the store, until their values are handed in by `insert!`. `expand!`
+and `insert!` in turn are the whole algorithm; `run!` does the same with a heuristic written in Julia.
+"""
+mutable struct Search{R}
+    task::Task
+    rule::R
+    reopen::Bool
+    ties::Symbol
+    unit_steps::Bool                    # g counts steps, whatever actions cost
+    batch::Int
+    seed::Int
+    memory_limit::Int                   # bytes
+    generator::SuccessorGenerator
+    goal::GoalTest
+    store::StateStore
+    open::Union{BucketOpen,HeapOpen}
+    applicable::Vector{Int32}
+    first_waiting::Int
+    updated::Vector{Tuple{Int32,Int32}} # open again at a lower cost: the newest state at that time, and the node
+    status::Symbol                      # :running, :solved, :exhausted or :memory
+    goal_id::Int32
+    expanded::Int
+    evaluated::Int
+    generated::Int
+    reopened::Int
+    dead_ends::Int
+    unsafe_dead_ends::Int               # pruned because of values that prove nothing
+    best_h::Float64
+end
+
+const TIES = (:h_newest, :h_oldest, :newest, :oldest, :random)
+
+function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest, unit_steps::Bool = false,
+    batch::Integer = 1, seed::Integer = 0, memory_limit::Integer = typemax(Int),
+    generator::SuccessorGenerator = SuccessorGenerator(task))
+    ties in TIES || throw(PlanRankError(:usage, "unknown tie-breaking `$ties`; known: $(join(TIES, ", "))"))
+    batch >= 1 || throw(PlanRankError(:usage, "a batch holds at least one node, not $batch"))
+    store = StateStore(nwords(task))
+    open = ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
+    search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
+        GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
+    add_state!(store, task.init)
+    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
+    store.status[1] = IS_OPEN
+    search
+end
+
+"""
+`make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
+`:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given.
+"""
+function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
+    ties::Union{Symbol,Nothing} = nothing, options...)
+    weight >= 0 || throw(PlanRankError(:usage, "the weight must not be negative, and is $weight"))
+    rule, by_itself = name === :astar ? (LinearRule(1, 1), true) :
+        name === :gbfs ? (LinearRule(0, 1), false) :
+        name === :wastar ? (LinearRule(1, weight), true) :
+        name === :ucs ? (LinearRule(1, 0), true) :
+        name === :bfs ? (LinearRule(1, 0), false) :
+        name === :phs ? (PolicyRule(task, true), false) :
+        name === :levints ? (PolicyRule(task, false), false) :
+        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, ucs, bfs, phs, levints"))
+    Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs || name === :levints,
+        ties = something(ties, name === :bfs ? :oldest : :h_newest), options...)
+end
+
+@inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32)
+    store.parent[id] = parent
+    store.operator[id] = operator
+    store.g[id] = g
+    nothing
+end
+
+waiting(search::Search) = search.store.count - search.first_waiting + 1
+
+"""
+Pop up to `k` nodes, expand them, and return how many new states wait for their values. The first call gives the
+initial state. 0 means the search has ended, as `search.status` says, or that `seconds` are over while it still runs.
+"""
+function expand!(search::Search, k::Integer = search.batch; seconds::Real = Inf)
+    deadline = deadline_after(seconds)
+    while waiting(search) == 0 && search.status === :running
+        expand_batch!(search, Int(k))
+        time_ns() >= deadline && break
+    end
+    search.status === :running ? waiting(search) : 0
+end
+
+deadline_after(seconds::Real) = isfinite(seconds) ? time_ns() + round(UInt64, 1e9 * max(seconds, 0)) : typemax(UInt64)
+
+function expand_batch!(search::Search, k::Int)
+    for _ in 1:k
+        id = expand_best!(search)
+        (id == 0 || search.status !== :running) && return
+    end
+end
+
+"Pop the best node and expand it, unless it is a goal; the node, 0 if none is left."
+function expand_best!(search::Search)
+    id = pop_node!(search)
+    if id == 0
+        waiting(search) == 0 && (search.status = :exhausted)
+    elseif is_goal(search.goal, search.store.words, state_offset(search.store, id))
+        search.goal_id = id
+        search.status = :solved
+    else
+        expand_node!(search, id)
+    end
+    id
+end
+
+"The best open node, now closed; 0 if there is none."
+function pop_node!(search::Search)
+    store = search.store
+    push_updated!(search, store.count + 1)
+    while !isempty(search.open)
+        id, f = pop_open!(search.open)
+        if store.status[id] == IS_OPEN && priority(search.rule, store, id) == f
+            store.status[id] = IS_CLOSED
+            return id
+        end
+    end
+    zero(Int32)
+end
+
+function expand_node!(search::Search, parent::Int32)
+    store, generator = search.store, search.generator
+    applicable = search.applicable
+    empty!(applicable)
+    applicable_operators!(applicable, generator, store.words, state_offset(store, parent))
+    search.expanded += 1
+    memory_spent(search) && return
+    parent_hash = hash_words(store, state_offset(store, parent))
+    parent_g = store.g[parent]
+    prepare_expansion!(search.rule, applicable, parent)
+    # From the back: that halves the expansions in blocks, and costs up to a tenth more in ferry.
+    @inbounds for i in length(applicable):-1:1
+        operator = applicable[i]
+        search.generated += 1
+        hash = write_successor!(store, generator, parent, parent_hash, operator)
+        step = search.unit_steps ? one(Int32) : search.task.op_cost[operator]
+        g, overflows = Base.add_with_overflow(parent_g, step)
+        overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
+        id, is_new = find_or_add!(store, hash)
+        if is_new
+            set_path!(search.rule, store, id, parent, operator, g)
+            store.status[id] = IS_OPEN
+            memory_spent(search) && return
+        elseif is_better_path(search.rule, store, id, parent, operator, g)
+            better_path!(search, id, parent, operator, g)
+        end
+    end
+    nothing
+end
+
+function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int32)
+    store = search.store
+    status = store.status[id]
+    if id >= search.first_waiting
+        set_path!(search.rule, store, id, parent, operator, g)
+    elseif status == IS_OPEN
+        old = priority(search.rule, store, id)
+        set_path!(search.rule, store, id, parent, operator, g)
+        priority(search.rule, store, id) == old || push!(search.updated, (store.count, id))
+    elseif status == IS_CLOSED && search.reopen
+        set_path!(search.rule, store, id, parent, operator, g)
+        store.status[id] = IS_OPEN
+        search.reopened += 1
+        push!(search.updated, (store.count, id))
+    end
+    nothing
+end
+
+"""
+Push the updated nodes that were met before state `id` was. They wait for the values of the states generated together
+with them, so that the newest of equals is the last one generated, as in the textbook.
+"""
+function push_updated!(search::Search, id::Integer)
+    while !isempty(search.updated) && search.updated[1][1] < id
+        push_node!(search, popfirst!(search.updated)[2])
+    end
+end
+
+function push_node!(search::Search, id::Int32)
+    f = priority(search.rule, search.store, id)
+    open = search.open
+    if open isa BucketOpen && !fits(open, id, f)
+        search.open = heap_from(open, search.seed)
+    end
+    push_open!(search.open, id, f)
+end
+
+"Hand in the values of the waiting states, in order. `safe`: an infinite value proves that there is no plan from there."
+function Base.insert!(search::Search, values::AbstractVector; safe::Bool = false)
+    length(values) == waiting(search) ||
+        throw(PlanRankError(:usage, "$(length(values)) values for $(waiting(search)) states"))
+    for value in values
+        insert_value!(search, value, safe)
+    end
+end
+
+"Rounded down where Float32 is too coarse, so that an admissible value stays so."
+@inline stored_value(value::Float32) = value
+@inline stored_value(value::Real) =
+    (rounded = Float32(value); rounded > value ? prevfloat(rounded) : rounded)
+
+@inline function insert_value!(search::Search, value::Real, safe::Bool)
+    isnan(value) && throw(PlanRankError(:usage, "the value of a state is not a number"))
+    id = search.first_waiting % Int32
+    search.first_waiting += 1
+    search.evaluated += 1
+    push_updated!(search, id)
+    search.store.h[id] = h = stored_value(value)
+    if h == Inf32
+        search.store.status[id] = IS_DEAD
+        search.dead_ends += 1
+        search.unsafe_dead_ends += !safe
+    else
+        h < search.best_h && (search.best_h = h)
+        push_node!(search, id)
+    end
+    nothing
+end
+
+"""
+Search for at most `seconds` with a heuristic written in Julia; call again while the status returned is `:running`.
+"""
+function run!(search::Search, heuristic; seconds::Real = 0.05, max_expansions::Integer = typemax(Int))
+    deadline = deadline_after(seconds)
+    safe = has_safe_dead_ends(heuristic)
+    store = search.store
+    while search.status === :running
+        while waiting(search) > 0
+            insert_value!(search, evaluate(heuristic, store.words, state_offset(store, search.first_waiting)), safe)
+            is_costly(heuristic) && time_ns() >= deadline && return search.status
+        end
+        (time_ns() >= deadline || search.expanded >= max_expansions) && break
+        expand_batch!(search, search.batch)
+    end
+    search.status
+end
+
+memory_bytes(search::Search) = bytes(search.store) + bytes(search.open) + bytes(search.rule)
+
+"Give the memory back at once; the search cannot be used afterwards. The garbage collector does it too, but late."
+function release!(search::Search)
+    release!(search.store)
+    release!(search.open)
+    release!(search.rule)
+    search.status = :released
+    nothing
+end
+
+"Whether the memory limit is met: asked now and then, and always before the table grows."
+@inline function memory_spent(search::Search)
+    store = search.store
+    (store.count & 0xff == 0 || search.expanded & 0xff == 0 || store.count + 1 >= store.room) || return false
+    memory_bytes(search) + table_growth_bytes(store) <= search.memory_limit && return false
+    search.status = :memory
+    true
+end
+
+"Whether the end of the search proves that there is no plan."
+proved_unsolvable(search::Search) = search.status === :exhausted && search.unsafe_dead_ends == 0
+
+"The operators from the initial state to state `id`; by default to the goal found."
+function plan(search::Search, id::Integer = search.goal_id)
+    id == 0 && throw(PlanRankError(:usage, "there is no plan: the search is $(search.status)"))
+    steps = Int32[]
+    store = search.store
+    while store.parent[id] != 0
+        push!(steps, store.operator[id])
+        id = store.parent[id]
+    end
+    reverse!(steps)
+end
+
+"The states that wait for their values, packed, one after the other."
+new_words(search::Search) = state_words(search, search.first_waiting, search.store.count)
+
+"The states `first` to `last`, packed, one after the other: a copy, because the store moves when it grows."
+function state_words(search::Search, first::Integer, last::Integer)
+    store = search.store
+    words = Vector{UInt64}(undef, (last - first + 1) * store.nwords)
+    from = store.words.pointer + sizeof(UInt64) * state_offset(store, first)
+    GC.@preserve words store unsafe_copyto!(pointer(words), from, length(words))
+    words
+end

@@ -1,0 +1,167 @@
+using Test, Random
+using PlanRank
+using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!,
+    SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
+
+isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
+using .RandomPDDL
+
+function random_domain_and_task(rng)
+    domain_text, problem_text = random_pddl(rng)
+    loaded = PlanRank.load(PlanRank.Source("d", domain_text), PlanRank.Source("p", problem_text))
+    loaded.domain, loaded.task
+end
+
+function walked_states(task, rng, count)
+    generator, n = SuccessorGenerator(task), nwords(task)
+    states, state, applicable = UInt64[], pack_facts(task.init, n), Int32[]
+    for _ in 1:count
+        append!(states, state)
+        empty!(applicable)
+        applicable_operators!(applicable, generator, state, 0)
+        isempty(applicable) && break
+        next = similar(state)
+        apply!(next, 0, generator, state, 0, rand(rng, applicable))
+        state = next
+    end
+    states
+end
+
+@testset "parts found from state to state are those found from nothing" begin
+    compared = 0
+    for seed in 1:150
+        rng = MersenneTwister(seed)
+        domain, task = random_domain_and_task(rng)
+        nfacts(task) == 0 && continue
+        deletes, residual = rand(rng, Bool), rand(rng, Bool)
+        graph = Hypergraph(Signature(domain), task; deletes = deletes)
+        distinct = DistinctParts(Signature(domain), 3, residual, deletes)
+        moving = PartsOfState(distinct, graph)
+        states, width = walked_states(task, rng, 12), nwords(task)
+        for i in 0:length(states)÷width-1
+            next_state!(moving, states, i * width)
+            fresh = PartsOfState(distinct, graph)
+            next_state!(fresh, states, i * width)
+            @test moving.vertex_part == fresh.vertex_part
+            @test moving.edge_part == fresh.edge_part
+            @test moving.bag_part == fresh.bag_part
+            compared += 1
+        end
+    end
+    @test compared > 300
+end
+
+"Reads what `take_new!` gives, field by field as its table says."
+mutable struct PartsReader
+    numbers::Vector{Int32}
+    at::Int
+end
+
+next!(r::PartsReader, n) = (r.at += n; r.numbers[r.at-n+1:r.at])
+next_one!(r::PartsReader) = Int(next!(r, 1)[1])
+
+"Rows of (part, kind, own, inputs)."
+function next_groups!(r::PartsReader)
+    parts = []
+    for _ in 1:next_one!(r)
+        kind, n, width = next!(r, 3)
+        numbers, own, inputs = next!(r, n), next!(r, n), reshape(next!(r, n * width), Int(width), Int(n))
+        append!(parts, [(numbers[i], kind, own[i], inputs[:, i]) for i in 1:n])
+    end
+    parts
+end
+
+"The lists as vectors of pairs."
+pairs_of(lengths, first, second) =
+    [collect(zip(first, second))[to-n+1:to] for (n, to) in zip(lengths, cumsum(lengths))]
+
+function next_lists!(r::PartsReader)
+    lengths = next!(r, next_one!(r))
+    total = next_one!(r)
+    pairs_of(lengths, next!(r, total), next!(r, total))
+end
+
+function next_layer!(r::PartsReader)
+    edges = next_groups!(r)
+    n, total = next!(r, 2)
+    bags = pairs_of(next!(r, n), next!(r, total), next!(r, total))
+    (edges = edges, bags = bags, vertices = next_groups!(r))
+end
+
+function read_parts(numbers, layers)
+    r = PartsReader(numbers, 0)
+    @test next_one!(r) == PlanRank.PARTS_FORMAT
+    flags, rows = next!(r, next_one!(r)), [next_layer!(r) for _ in 1:layers]
+    readout, actions = next_lists!(r), next_lists!(r)
+    @test r.at == length(numbers)
+    (flags = flags, layers = rows, readout = readout, actions = actions)
+end
+
+tails(graph, e) = graph.tails[graph.tail_first[e]:graph.tail_first[e+1]-1]
+
+"Check that the parts handed out so far describe the state the graph is in. Ragged literals have no order of facts."
+function check_layer(parts, layer, edges, bags, vertices)
+    graph, residual = parts.graph, parts.distinct.residual
+    before, edge_part, bag_part = parts.vertex_part[layer], parts.edge_part[layer], parts.bag_part[layer]
+    part_or_none(numbers, i) = i == 0 ? Int32(0) : numbers[i]
+    for e in 1:nedges(graph)
+        kind, feature, inputs = edges[edge_part[e]]
+        @test (kind, feature) == (parts.edge_layout[e] - 1, parts.edge_feature[e])
+        @test sort(inputs) == sort([part_or_none(before, v) for v in tails(graph, e)])
+    end
+    for v in 1:graph.nvertices
+        own_bags = graph.bag_first[v]:graph.bag_first[v+1]-1
+        @test vertices[parts.vertex_part[layer+1][v]] ==
+              (graph.vertex_type[v] - 1, residual ? before[v] : 0, bag_part[own_bags])
+        for bag in own_bags
+            members = edge_part[row(graph.bag_edges, bag)]
+            isempty(members) && continue
+            @test bags[bag_part[bag]] == [(p, count(==(p), members)) for p in sort(unique(members))]
+        end
+    end
+end
+
+@testset "what is handed out is what was met, each part once" begin
+    compared = 0
+    for seed in 1:40
+        rng = MersenneTwister(seed)
+        domain, task = random_domain_and_task(rng)
+        nfacts(task) == 0 && continue
+        layers, signature = 2, Signature(domain)
+        distinct = DistinctParts(signature, layers, rand(rng, Bool), false)
+        generator = rand(rng, Bool) ? SuccessorGenerator(task) : nothing
+        parts = PartsOfState(distinct, Hypergraph(signature, task), generator)
+        states, width = walked_states(task, rng, 6), nwords(task)
+        flags, feature_entries = Int32[], 0
+        known = [(edges = Dict(), bags = [], vertices = Dict()) for _ in 1:layers]
+        for i in 0:length(states)÷width-1
+            find_parts!(parts, states[i*width+1:(i+1)*width], 1)
+            numbers, features = take_new!(distinct)
+            new = read_parts(numbers, layers)
+            append!(flags, new.flags)
+            feature_entries += length(features)
+            for (layer, old) in zip(new.layers, known)
+                for (table, rows) in ((old.edges, layer.edges), (old.vertices, layer.vertices)), (part, more...) in rows
+                    @test !haskey(table, part)
+                    table[part] = more
+                end
+                append!(old.bags, layer.bags)
+            end
+            foreach(layer -> check_layer(parts, layer, known[layer]...), 1:layers)
+            holds(v) = PlanRank.has_fact(states, i * width, v)
+            @test flags[parts.vertex_part[1]] == [parts.graph.goal_flags[v] | holds(v) for v in 1:nfacts(task)]
+            last_parts(p) = parts.vertex_part[end][parts.graph.vertex_type.==p]
+            @test map(Set, new.readout) == [Set((x, count(==(x), last_parts(p))) for x in last_parts(p))
+                                            for p in eachindex(signature.predicates)]
+            if generator === nothing
+                @test isempty(new.actions)
+            else
+                applicable = applicable_operators!(Int32[], generator, states, i * width)
+                @test only(new.actions) == [(o - 1, parts.edge_part[end][o]) for o in applicable]
+            end
+            compared += 1
+        end
+        @test feature_entries == 3 * length(unique(parts.graph.edge_features))
+    end
+    @test compared > 80
+end

@@ -1,0 +1,110 @@
+"""`planrank solve`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planrank.choices import HEURISTICS, SEARCHES, TIES
+from planrank.cli.options import PDDL_FILE, limit_options, write_json
+
+if TYPE_CHECKING:
+    from planrank.console import Progress
+    from planrank.search.forward import Statistics
+    from planrank.search.solve import Result
+
+
+@click.command()
+@click.argument("domain", type=PDDL_FILE)
+@click.argument("problem", type=PDDL_FILE)
+@click.option(
+    "--search",
+    type=click.Choice(SEARCHES),
+    default="gbfs",
+    show_default=True,
+    help="A*, greedy best-first, weighted A*, uniform cost, breadth-first, or by a model's policy: PHS*, LevinTS.",
+)
+@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
+@click.option(
+    "--heuristic",
+    type=click.Choice(HEURISTICS),
+    help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
+)
+@click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
+@click.option(
+    "--ties",
+    type=click.Choice(TIES),
+    help="Which of equally good nodes comes first. [default: h_newest; bfs: oldest]",
+)
+@click.option(
+    "--reopen/--no-reopen", default=None, help="Take cheaper paths to closed states. [default: not in gbfs, bfs]"
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For random ties.")
+@click.option(
+    "--shorten/--no-shorten", default=True, show_default=True, help="Leave out steps that the goal does not need."
+)
+@limit_options
+@click.option(
+    "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
+def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **options: Any) -> None:
+    """Find a plan for PROBLEM of DOMAIN, validate it and write it down."""
+    from planrank import files
+    from planrank.console import Progress
+    from planrank.limits import process_started
+    from planrank.search.plans import cost_text, plan_text
+    from planrank.search.solve import EXIT_OF_STATUS
+    from planrank.search.solve import solve as find_plan
+
+    for file in (plan_file, json_file):
+        if file not in (None, "-"):
+            files.check_writable(Path(file))
+    with Progress("searching") as progress:
+        shown = shows_counters(progress)
+        result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
+
+    # What is printed for programs has standard output to itself.
+    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
+    print(f"Heuristic: {described_guide(result)}", file=log)
+    if result.plan is not None and result.plan_cost is not None:
+        text = plan_text(result.plan, result.plan_cost, result.unit_cost)
+        if plan_file == "-":
+            click.echo(text, nl=False)
+        else:
+            files.write_text(Path(plan_file), text)
+        print(f"Plan length: {result.plan_length} step(s).\nPlan cost: {cost_text(result.plan_cost)}", file=log)
+    else:
+        print(f"No plan: {result.status}; {result.reason}.", file=log)
+    counters = result.statistics
+    print(
+        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).\n"
+        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).\n"
+        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s\n"
+        f"Total time: {result.total_seconds:.6f}s\nPeak memory: {result.peak_kb} KB",
+        file=log,
+    )
+    write_json(json_file, result.as_json())
+    sys.exit(EXIT_OF_STATUS[result.status])
+
+
+def described_guide(result: Result) -> str:
+    kind, _, name = result.heuristic.partition(":")
+    if not name:
+        return kind or "none chosen yet"
+    return f"model {name} ({result.model_file})"
+
+
+def shows_counters(progress: Progress) -> Callable[[Statistics, float], None]:
+    """What `solve` and its like call now and then."""
+
+    def show(counters: Statistics, seconds: float) -> None:
+        figures = f"expanded {counters.expanded:,}, best h {counters.best_h:g}, states {counters.states:,}"
+        progress.show(figures)
+
+    return show

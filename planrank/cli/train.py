@@ -1,0 +1,65 @@
+"""`planrank train`: its options are the fields of the configuration."""
+
+from __future__ import annotations
+
+from dataclasses import Field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planrank.cli.options import Names
+from planrank.learning.config import OPTIONS, configuration, default_text
+from planrank.options import kind_of
+
+
+def option_of(one: Field[Any]) -> Any:
+    """The option of a field. Without a default of its own: what is not given may come from the file or the profile."""
+    kind, choices = kind_of(one), one.metadata["choices"]
+    name = "--" + one.name.replace("_", "-")
+    if kind is bool:
+        name += f"/--no-{name[2:]}"
+    shown = default_text(one.name)
+    help = one.metadata["help"]
+    if kind is tuple:
+        help += f" Several of {', '.join(choices)}, separated by commas."
+    if shown is not None:
+        help += f" [default: {shown}]"
+    types: dict[type, Any] = {str: click.STRING, int: click.INT, float: click.FLOAT, bool: click.BOOL, tuple: Names()}
+    chosen = click.Choice(choices) if choices and kind is not tuple else types[kind]
+    metavars: dict[type, str] = {tuple: "NAMES"} if choices else {str: "TEXT"}
+    metavar = metavars.get(kind)
+    return click.option(name, one.name, type=chosen, default=None, help=help, metavar=metavar)
+
+
+def config_options(command: Any) -> Any:
+    for one in reversed(OPTIONS.values()):
+        command = option_of(one)(command)
+    return command
+
+
+@click.command()
+@click.option("--config", "config_file", metavar="FILE", help="A TOML file; its keys are the options, with _ for -.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint where a run was interrupted.")
+@config_options
+def train(config_file: str | None, resume: bool, **options: Any) -> None:
+    """Learn a heuristic for a domain from plans, and write it down as a model that `solve` can use.
+
+    Instances of planrank's own domains are made, and their plans found, when there are none yet.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    config = configuration(config_file, given)
+
+    from planrank.learning.train import train as run
+
+    try:
+        model = run(config, resume=resume)
+    except KeyboardInterrupt:
+        click.echo("planrank: the last checkpoint is kept; --resume goes on from there", err=True)
+        raise
+    figures = model.metadata["figures"]
+    if "validation_of" in figures:
+        solved, of = figures["validation_solved"], figures["validation_of"]
+        click.echo(f"Validation: {solved} of {of} solved, {figures['validation_expansions']} expansions.")
+    click.echo(f"Trained on {figures['training_instances']} instances in {figures['seconds']:.0f} s.")
+    click.echo(f"Model written to {Path(config.out)}.")

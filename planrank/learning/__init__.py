@@ -1,0 +1,1 @@
+"""Learning to rank: plans as rankings, losses, examples, the training loop, and the choice of the best weights."""

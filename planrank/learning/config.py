@@ -1,0 +1,159 @@
+"""The configuration of a training run: one dataclass, whose fields are the command's options and a TOML file's keys.
+
+Imports neither NumPy nor torch, because help is made from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from planrank.choices import LOSSES, REDUCTIONS, SEARCHES, SURROGATES, TRAINING_TEACHERS
+from planrank.errors import PlanrankError
+from planrank.files import read_toml
+from planrank.models import families
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.options import check_fields, checked, option, options_of
+
+# What a profile says of fields that were not given.
+PROFILES: dict[str, dict[str, object]] = {
+    "default": {"steps": 10_000, "instances": "train"},
+    "quick": {"steps": 2_000, "instances": "quick"},
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig(Architecture):
+    """What to train on, what and how. Fields whose default is None take it from the profile or from other fields.
+
+    The options of the networks are inherited, so that they are written down once; `architecture` has those of the
+    family that is trained.
+    """
+
+    domain: str = option(
+        None, "Name of one of planrank's domains, or a folder of a domain and problems in the IPC layout."
+    )
+    out: str = option(None, "The model file. [default: planrank-models/NAME.safetensors]", result=False)
+    profile: str = option("default", "quick: fewer steps on smaller instances.", choices=tuple(PROFILES), result=False)
+    family: str = option("hypergraph", "The kind of model.")
+
+    loss: str = option("lstar", "What is minimised.", choices=LOSSES)
+    surrogate: str = option("logistic", "Of the 0-1 loss in the ranking losses.", choices=SURROGATES)
+    reduction: str = option("mean", "Of the terms of one instance.", choices=REDUCTIONS)
+    steps: int = option(None, "Steps of one instance each.", least=1)
+    learning_rate: float = option(3e-3, "Of AdaBelief.", above=0)
+    anneal: bool = option(True, "Whether the learning rate falls evenly to nothing over the steps.")
+    weight_decay: float = option(0.3, "Share of the weights taken away in a step, times the learning rate.", least=0)
+
+    seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
+    seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
+    grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
+
+    instances: str = option(None, "Which of the domain's standard sets is made to train on.")
+    data: str = option(None, "Where those are kept. [default: planrank-data/NAME/SET]", result=False)
+    split_seed: int = option(None, "Of the split into train, validation and test. [default: the domain's]", least=0)
+    max_instances: int = option(0, "Train on at most so many instances; 0: on all.", least=0)
+    teacher: str = option(
+        "auto",
+        "Who makes the plans. auto: those beside the problems, and the builtin teacher where there are none.",
+        choices=TRAINING_TEACHERS,
+    )
+    teacher_time: float = option(10.0, "Seconds the teacher may take for an instance.", above=0)
+    allow_suboptimal: bool = option(False, "Whether plans that are not proved optimal are used too.")
+
+    validate_every: int = option(None, "Steps between validations. [default: a tenth of the steps]", least=1)
+    validation_search: str = option(None, "Search of the validation. [default: gbfs; levin: phs]", choices=SEARCHES)
+    validation_time: float = option(3.0, "Seconds for one instance of the validation.", above=0)
+    validation_expansions: int = option(1_000, "Expansions for one instance of the validation.", least=1)
+    validation_instances: int = option(40, "Validate with at most so many instances; 0: with all.", least=0)
+
+    log_every: int = option(
+        100, "Steps between lines of the log; the checkpoint is written then.", least=1, result=False
+    )
+    tensorboard: str = option(None, "Folder for TensorBoard; needs the package tensorboard.", result=False)
+
+    def __post_init__(self) -> None:
+        if self.domain is None:
+            raise PlanrankError("no domain to train on is given; expected the name of a domain or a folder")
+        self._check("profile", "loss")
+        for name, value in PROFILES[self.profile].items():
+            self._default(name, value)
+        if self.loss == "levin":
+            object.__setattr__(self, "policy", True)
+        self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
+        self._check("steps", "family")
+        families.get(self.family)  # says which there are
+        self._default("validate_every", max(1, self.steps // 10))
+        self._default("out", str(Path("planrank-models", f"{self.domain_name}.safetensors")))
+        self._default("data", str(Path("planrank-data", self.domain_name, self.instances)))
+        check_fields(self)
+
+    def _default(self, name: str, value: object) -> None:
+        if getattr(self, name) is None:
+            object.__setattr__(self, name, value)
+
+    def _check(self, *names: str) -> None:
+        for name in names:
+            checked(OPTIONS[name], getattr(self, name))
+
+    @property
+    def domain_name(self) -> str:
+        return Path(self.domain).resolve().name
+
+    @property
+    def architecture(self) -> Any:
+        """The shape of the network, of the type that its family has."""
+        kind = families.get(self.family).architecture_type
+        return kind(**{name: getattr(self, name) for name in options_of(kind)})
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    def differing(self, other: dict[str, Any]) -> list[str]:
+        """The fields that can change the weights and are not as in `other`, a result of `as_json`."""
+        mine = self.as_json()
+        names = (name for name, one in OPTIONS.items() if one.metadata["result"])
+        return [name for name in names if name not in other or mine[name] != other[name]]
+
+
+# In the order in which help shows them: what is trained on first, then the network.
+OPTIONS = {
+    name: one
+    for inherited in (False, True)
+    for name, one in options_of(TrainConfig).items()
+    if (name in options_of(Architecture)) == inherited
+}
+
+
+def read_config(file: str | Path) -> dict[str, Any]:
+    """The keys of a configuration file, checked one by one."""
+    if not Path(file).is_file():
+        raise PlanrankError("there is no such configuration file", file=str(file))
+    found = read_toml(Path(file))
+    unknown = [key for key in found if key not in OPTIONS]
+    if unknown:
+        words = f"unknown key {', '.join(unknown)}; the known ones are {', '.join(OPTIONS)}"
+        raise PlanrankError(words, file=str(file))
+    try:
+        return {key: checked(OPTIONS[key], value) for key, value in found.items()}
+    except PlanrankError as e:
+        raise PlanrankError(e.message, file=str(file)) from None
+
+
+def configuration(file: str | Path | None, given: dict[str, Any]) -> TrainConfig:
+    """The file's keys, overruled by what is given beside it."""
+    return TrainConfig(**({} if file is None else read_config(file)) | given)
+
+
+def default_text(name: str) -> str | None:
+    """The default of an option as help shows it; None where the help text says it."""
+    by_profile = [f"{profile}: {values[name]}" for profile, values in PROFILES.items() if name in values]
+    if by_profile:
+        return "; ".join(by_profile).removeprefix("default: ")
+    default = OPTIONS[name].default
+    if default is None:
+        return None
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return ",".join(default) if isinstance(default, tuple) else str(default)

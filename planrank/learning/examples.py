@@ -1,0 +1,83 @@
+"""Training examples: a plan as a ranking problem, and its states as a network's input, kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+
+from planrank import files, paths
+from planrank.learning.ranking import Ranking, ranking_of_plan
+from planrank.models import families
+from planrank.task import Task, load
+
+
+@dataclass(eq=False)
+class Example:
+    """`encoded` is what the family made of `ranking.states`, or only of the plan's own states; `prepared` is that for
+    PyTorch, by architecture and type of number."""
+
+    ranking: Ranking
+    encoded: dict[str, np.ndarray]
+    prepared: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+
+def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False) -> Example:
+    """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at."""
+    ranking = ranking_of_plan(task, steps)
+    states = ranking.states[: ranking.length + 1] if path_only else ranking.states
+    return Example(ranking, families.get(shape.family_name).encode(task, states, shape))
+
+
+def cached_example(
+    domain: Path,
+    problem: Path,
+    steps: list[str],
+    shape: Any,
+    path_only: bool = False,
+    folder: Path | None = None,
+) -> Example:
+    """The example of a plan; built once and kept in `folder` (by default in planrank's cache)."""
+    folder = folder or paths.cache() / "examples"
+    texts = [Path(domain).read_text(), Path(problem).read_text(), "\n".join(steps)]
+    options = families.get(shape.family_name).encoding_options(shape)
+    terms = [shape.family_name, options, path_only, paths.sources_digest()]
+    key = hashlib.sha256("\0".join([*texts, json.dumps(terms)]).encode()).hexdigest()[:24]
+    file = folder / f"{key}.npz"
+    if file.exists():
+        try:
+            return read_example(file)
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            file.unlink(missing_ok=True)  # damaged: made again
+    example = build_example(load(domain, problem), steps, shape, path_only)
+    files.make_folder(folder)
+    write_example(file, example)
+    return example
+
+
+def write_example(file: Path, example: Example) -> None:
+    content = {f"ranking.{f.name}": np.asarray(getattr(example.ranking, f.name)) for f in fields(Ranking)}
+    content |= {f"encoded.{name}": array for name, array in example.encoded.items()}
+    buffer = io.BytesIO()
+    # As numpy.savez_compressed, but with the fast level: the usual one takes longer than making the example.
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in content.items():
+            with archive.open(f"{name}.npy", "w") as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+    files.write_bytes(file, buffer.getvalue())
+
+
+def read_example(file: Path) -> Example:
+    with np.load(file, allow_pickle=False) as content:
+        columns: dict[str, Any] = {f.name: content[f"ranking.{f.name}"] for f in fields(Ranking)}
+        columns["length"] = int(columns["length"])
+        encoded = {
+            name.removeprefix("encoded."): content[name] for name in content.files if name.startswith("encoded.")
+        }
+    return Example(Ranking(**columns), encoded)

@@ -1,0 +1,66 @@
+"""Which weights are the best: what a search with them solves of the validation problems, and in how many expansions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from planrank.learning.config import TrainConfig
+from planrank.models.family import Scorer
+from planrank.models.model import Model
+from planrank.search.forward import Search
+from planrank.task import Task
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`expansions` counts those of unsolved instances too; `plan_steps` is the length of all plans found together."""
+
+    solved: int
+    of: int
+    expansions: int
+    plan_steps: int
+
+    def better_than(self, other: Figures) -> bool:
+        return (-self.solved, self.expansions) < (-other.solved, other.expansions)
+
+    def as_json(self) -> dict[str, int]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.solved} of {self.of} validation instances solved, {self.expansions:,} expansions"
+
+
+def figures_of(model: Model, tasks: Sequence[Task], config: TrainConfig) -> Figures:
+    """Of a model, on the validation problems, within the configuration's limits."""
+    most, seconds = config.validation_expansions, config.validation_time
+    return searched(tasks, model.scorer, config.validation_search, max_expansions=most, seconds=seconds)
+
+
+def searched(
+    tasks: Sequence[Task],
+    scorer_of: Callable[[Task], Scorer],
+    search: str = "gbfs",
+    *,
+    max_expansions: int = 1000,
+    seconds: float | None = None,
+    batch: int = 1,
+) -> Figures:
+    """Search every task with `scorer_of(task)`, a model's `scorer`, in this process.
+
+    With the cap on expansions alone the outcome is the same every time; with `seconds`, for each task, it may differ.
+    """
+    solved = expansions = steps = 0
+    for task in tasks:
+        forward, scorer = Search(task, search, batch=batch), scorer_of(task)
+        deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
+        while (left := deadline - time.monotonic()) > 0 and forward.step(scorer, left):
+            if forward.expanded >= max_expansions:
+                break
+        if forward.status == "solved":
+            solved += 1
+            steps += len(forward.plan())
+        expansions += forward.expanded
+        forward.release()
+    return Figures(solved, len(tasks), expansions, steps)

@@ -1,0 +1,152 @@
+"""What a run trains on and validates with: instances found or made, plans found or asked for, the split."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planrank.choices import PATH_LOSSES
+from planrank.console import Progress, track
+from planrank.errors import PlanrankError
+from planrank.files import write_text
+from planrank.learning.config import TrainConfig
+from planrank.learning.examples import Example, cached_example
+from planrank.models import families
+from planrank.models.signature import Signature
+from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
+from planrank.problems.labelled_plans import LabelledPlan, labelled
+from planrank.problems.labelling import Outcome, label
+from planrank.problems.problem_sets import generate, standard_set
+from planrank.problems.splits import in_rounds, parts_of
+from planrank.task import load
+
+RECORD = "labelling.json"
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    training: list[tuple[Instance, LabelledPlan]]
+    validation: list[Instance]
+
+    def signature(self, family: str) -> Signature:
+        """Of the one domain that all are of, however many files it is written in."""
+        instances = [instance for instance, _ in self.training] + self.validation
+        one_of_each = {instance.domain.read_bytes(): instance for instance in instances}
+        found = {}
+        for instance in one_of_each.values():
+            signature = families.get(family).signature(load(instance.domain, instance.problem))
+            found[signature.digest] = (signature, instance.domain)
+        if len(found) > 1:
+            first, second, *_ = [str(domain) for _, domain in found.values()]
+            raise PlanrankError(f"these problems are of different domains, {first} and {second}; train one at a time")
+        ((signature, _),) = found.values()
+        return signature
+
+    def digest(self) -> str:
+        """Changes if a file, a plan or their order does: a checkpoint goes on with the same instances only."""
+        found = hashlib.sha256()
+        for instance, plan in self.training:
+            found.update(instance.domain.read_bytes() + instance.problem.read_bytes())
+            found.update("\n".join(plan.steps).encode())
+        for instance in self.validation:
+            found.update(b"validation" + instance.domain.read_bytes() + instance.problem.read_bytes())
+        return found.hexdigest()
+
+
+def check_domain(config: TrainConfig) -> None:
+    """What can be said at once of a name or folder that is none."""
+    home = resolve_domain(config.domain)
+    if config.domain not in own_domains():
+        find_instances(home)
+
+
+def gather(config: TrainConfig, say: Callable[[str], None]) -> TrainingData:
+    """Find or make the instances, split them, and get the plans of those to train on."""
+    folder = made_set(config) if config.domain in own_domains() else resolve_domain(config.domain)
+    parts = parts_of(config.domain, folder, config.split_seed)
+    training = in_rounds(parts["train"])[: config.max_instances or None]
+    ask_teacher(config, folder, training, say)
+    usable = labelled(training, config.allow_suboptimal, say)
+    return TrainingData(usable, in_rounds(parts["validation"])[: config.validation_instances or None])
+
+
+def made_set(config: TrainConfig) -> Path:
+    """The folder of one of the standard sets of an own domain; what is missing in it is made."""
+    folder = Path(config.data)
+    groups = standard_set(config.domain, config.instances)
+    total = sum(group.count for group in groups)
+    with Progress("problems", total) as progress:
+        generate(config.domain, groups, folder, progress=lambda _: progress.advance())
+    return folder
+
+
+def ask_teacher(config: TrainConfig, folder: Path, instances: list[Instance], say: Callable[[str], None]) -> None:
+    """Have plans made for instances without one.
+
+    A record in the folder says which ones the teacher failed at, so that it is not asked again. Where there are plans
+    but no record, somebody else has made them, and the teacher "auto" leaves it at that.
+    """
+    bare = [instance for instance in instances if not instance.plan_file.is_file()]
+    record = folder / RECORD
+    others_plans = len(bare) < len(instances) and not record.exists()
+    if not bare or config.teacher == "none" or (config.teacher == "auto" and others_plans):
+        return
+    teacher = "builtin" if config.teacher == "auto" else config.teacher
+    terms = {"teacher": teacher, "time": config.teacher_time, "suboptimal": config.allow_suboptimal}
+    failed = read_record(record, terms)
+    bare = [instance for instance in bare if name_in(folder, instance) not in failed]
+    if not bare:
+        return
+    write_record(record, terms, failed)
+    with Progress(f"plans by {teacher}", len(bare)) as progress:
+
+        def done(outcome: Outcome) -> None:
+            progress.advance()
+            if outcome.plan is None:
+                failed[name_in(folder, outcome.instance)] = outcome.reason
+                write_record(record, terms, failed)
+
+        options: dict[str, Any] = {"time_limit": config.teacher_time, "allow_suboptimal": config.allow_suboptimal}
+        outcomes = label(bare, teacher, progress=done, **options)
+    made = [outcome for outcome in outcomes if outcome.plan is not None]
+    if not made and len(bare) == len(instances):
+        reasons = ", ".join(sorted({outcome.reason for outcome in outcomes}))
+        limit = f"the teacher {teacher} made none in {config.teacher_time:g} s each ({reasons})"
+        raise PlanrankError(f"there are no plans beside the problems, and {limit}", file=str(folder))
+    say(f"the teacher {teacher} made {len(made)} of {len(bare)} plans")
+
+
+def name_in(folder: Path, instance: Instance) -> str:
+    return str(instance.problem.relative_to(folder))
+
+
+def read_record(file: Path, terms: dict[str, Any]) -> dict[str, str]:
+    """Why the teacher failed where it did; nothing if it was another one or had other limits."""
+    try:
+        found = json.loads(file.read_text())
+        return dict(found["failed"]) if found["terms"] == terms else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> None:
+    write_text(file, json.dumps({"terms": terms, "failed": failed}, indent=1) + "\n")
+
+
+def examples_of(data: TrainingData, architecture: Any, loss: str, say: Callable[[str], None]) -> dict[str, Example]:
+    """By the name of the problem. A plan that goes in a circle or on after the goal teaches nothing and is left out."""
+    found = {}
+    for instance, plan in track(data.training, "examples"):
+        try:
+            example = cached_example(instance.domain, instance.problem, plan.steps, architecture, loss in PATH_LOSSES)
+        except PlanrankError as e:
+            say(f"{instance.plan_file}: {e.message}; left out")
+            continue
+        found[str(instance.problem)] = example
+    if not found:
+        raise PlanrankError("no plan can be learned from", file=str(data.training[0][0].problem.parent))
+    return found

@@ -1,0 +1,97 @@
+"""The shape of a hypergraph network, and from it the shapes of its weights.
+
+Imports neither NumPy nor torch, because help is made from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from planrank.options import check_fields, option
+
+if TYPE_CHECKING:
+    from planrank.models.hypergraph.signature import HypergraphSignature
+
+POOLINGS = ("sum", "mean", "max")
+RECEIVERS = ("adds", "effects")
+
+VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
+EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """`messages` pools what arrives at a vertex, `pooling` the vertices of a state.
+
+    `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
+    pooled messages and, with `residual`, what it was before. `receivers` are the facts an action adds, or all it
+    changes.
+    """
+
+    family_name: ClassVar[str] = "hypergraph"
+
+    layers: int = option(2, "Rounds of messages.", least=1)
+    dim: int = option(32, "Size of the embeddings.", least=1)
+    residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
+    mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
+    messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
+    pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices.", choices=POOLINGS)
+    receivers: str = option("effects", "Facts that get an action's message.", choices=RECEIVERS)
+    policy: bool = option(False, "A policy head; the Levin loss always has one.")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def deletes(self) -> bool:
+        return self.receivers == "effects"
+
+    def __str__(self) -> str:
+        return f"layers{self.layers}-dim{self.dim}-{'residual' if self.residual else 'plain'}"
+
+
+# The networks that the paper tries.
+GRID = [
+    {"layers": layers, "dim": dim, "residual": residual}
+    for layers in (1, 2, 3)
+    for dim in (4, 8, 16)
+    for residual in (True, False)
+]
+
+
+def vertex_widths(signature: HypergraphSignature, shape: Architecture) -> list[int]:
+    """Numbers that describe a vertex before the first layer and after each; unused ones are zero."""
+    widths = [VERTEX_FEATURES]
+    arriving = max((len(r) for r in signature.relations(shape.deletes).values()), default=0)
+    for _ in range(shape.layers):
+        before = widths[-1] if shape.residual else 0
+        grown = before + arriving * len(shape.messages) * shape.dim
+        widths.append(shape.dim if shape.mixing else max(grown, 1))
+    return widths
+
+
+def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of all weights, in a fixed order. Biases are vectors, maps are (inputs, outputs)."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    widths = vertex_widths(signature, shape)
+    relations = signature.relations(shape.deletes)
+    for layer in range(shape.layers):
+        for kind, edge in enumerate(signature.edges):
+            inputs = len(edge.tails) * widths[layer] + EDGE_FEATURES
+            shapes[f"layer{layer}.edge{kind}.map"] = (inputs, shape.dim)
+            shapes[f"layer{layer}.edge{kind}.bias"] = (shape.dim,)
+        if shape.mixing:
+            for number, name in enumerate(signature.predicates):
+                inputs = len(relations[name]) * len(shape.messages) * shape.dim + shape.residual * widths[layer]
+                shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
+                shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
+    pooled = len(signature.predicates) * len(shape.pooling) * widths[-1]
+    shapes["head.hidden.map"] = (pooled, shape.dim)
+    shapes["head.hidden.bias"] = (shape.dim,)
+    shapes["head.value.map"] = (shape.dim, 1)
+    shapes["head.value.bias"] = (1,)
+    if shape.policy:
+        shapes["policy.map"] = (len(signature.edges), shape.dim)
+        shapes["policy.bias"] = (len(signature.edges),)
+    return shapes

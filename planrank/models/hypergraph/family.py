@@ -1,0 +1,79 @@
+"""What the rest of planrank knows of hypergraph networks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from planrank.models.family import Arrays, Family
+from planrank.models.hypergraph.architecture import GRID, Architecture, weight_shapes
+from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
+from planrank.models.hypergraph.scorer import HypergraphScorer
+from planrank.models.hypergraph.signature import HypergraphSignature, signature_of
+from planrank.models.model import Model
+from planrank.task import Task
+
+
+class HypergraphFamily(Family):
+    name = "hypergraph"
+    architecture_type = Architecture
+    signature_type = HypergraphSignature
+    grid = GRID
+
+    def signature(self, task: Task) -> HypergraphSignature:
+        return signature_of(task)
+
+    def weight_shapes(self, signature: HypergraphSignature, architecture: Architecture) -> dict[str, tuple[int, ...]]:
+        return weight_shapes(signature, architecture)
+
+    def fresh_weights(
+        self, signature: HypergraphSignature, architecture: Architecture, rng: np.random.Generator
+    ) -> Arrays:
+        weights = {}
+        for name, shape in weight_shapes(signature, architecture).items():
+            if name.endswith(".bias"):
+                weights[name] = np.zeros(shape, np.float32)
+            else:
+                bound = math.sqrt(6 / max(1, shape[-1] if name == "policy.map" else shape[0]))
+                weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
+        # What is pooled is never negative, so a hidden unit whose weights sum to less than zero may be zero for all
+        # states. Every other one sums to more, or a small network could be born dead.
+        hidden = weights["head.hidden.map"]
+        hidden[:, ::2] *= np.where(hidden[:, ::2].sum(axis=0) < 0, -1, 1)
+        return weights
+
+    def encoding_options(self, architecture: Architecture) -> dict[str, Any]:
+        return {name: getattr(architecture, name) for name in ("layers", "residual", "receivers", "policy")}
+
+    def encode(self, task: Task, states: np.ndarray, architecture: Architecture) -> Arrays:
+        finder = PartsFinder(task, architecture)
+        finder.add(task, states)
+        numbers, features = (np.array(part) for part in finder.take_flat())
+        return {"numbers": numbers, "features": features} | finder.layouts.arrays
+
+    def parts(self, encoded: Arrays, architecture: Architecture) -> Parts:
+        layouts = Layouts(encoded["layout_kinds"], encoded["layout_offsets"], encoded["layout_slots"])
+        return read_parts(encoded["numbers"], encoded["features"], layouts, architecture.layers)
+
+    def prepare(self, encoded: Arrays, architecture: Architecture, dtype: Any) -> Any:
+        from planrank.models.hypergraph.torch_arithmetic import prepare
+
+        return prepare(self.parts(encoded, architecture), architecture, dtype)
+
+    def forward(self, model: Model, weights: Any, inputs: Any) -> tuple[Any, Any]:
+        """In training; the scorer has its own way in search."""
+        from planrank.models.hypergraph.network import forward
+        from planrank.models.hypergraph.torch_arithmetic import TorchArithmetic
+
+        return forward(TorchArithmetic(inputs.flags.dtype), weights, model.signature, model.architecture, inputs)
+
+    def action_counts(self, inputs: Any) -> np.ndarray:
+        return inputs.actions.lengths
+
+    def scorer(self, model: Model, task: Task) -> HypergraphScorer:
+        return HypergraphScorer(model, task)
+
+
+HYPERGRAPH = HypergraphFamily()

@@ -1,0 +1,92 @@
+"""The network over NumPy: states of one task are scored batch by batch, and what was computed before is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planrank.models.hypergraph.distinct_parts import Multisets, Parts
+from planrank.models.hypergraph.network import vertex_features
+
+# Rows with their numbers in a table; None: the next ones.
+Blocks = list[tuple[np.ndarray | None, np.ndarray]]
+
+
+class GrowingTable:
+    """Rows by number; row 0 is zero."""
+
+    def __init__(self, width: int):
+        self.rows = np.zeros((64, width), np.float32)
+        self.count = 1
+
+    def extend(self, blocks: Blocks) -> np.ndarray:
+        first = self.count
+        self.count += sum(len(rows) for _, rows in blocks)
+        if self.count > len(self.rows):
+            grown = np.zeros((2 * self.count, self.rows.shape[1]), np.float32)
+            grown[:first] = self.rows[:first]
+            self.rows = grown
+        for ids, rows in blocks:
+            if ids is None:
+                self.rows[first : self.count] = rows
+            else:
+                self.rows[ids] = rows
+        return self.rows
+
+
+class NumpyArithmetic:
+    """Arithmetic for `network.forward` that remembers its tables from call to call."""
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, int], GrowingTable] = {}
+        self.edge_features = GrowingTable(3)
+
+    def begin(self, parts: Parts) -> None:
+        self.edge_features.extend([(None, parts.features)])
+
+    def first_vertices(self, parts: Parts) -> np.ndarray:
+        return vertex_features(parts.flags)
+
+    def store(self, name: str, layer: int, blocks: Blocks, width: int) -> np.ndarray:
+        table = self.tables.get((name, layer))
+        if table is None:
+            table = self.tables[name, layer] = GrowingTable(width)
+        return table.extend(blocks)
+
+    def select(self, table: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        width = table.shape[1] * (ids.shape[1] if ids.ndim == 2 else 1)
+        return table.take(ids, axis=0).reshape(len(ids), width)
+
+    def features(self, ids: np.ndarray) -> np.ndarray:
+        return self.edge_features.rows[ids]
+
+    def concat(self, parts: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(parts, axis=1)
+
+    def relu(self, rows: np.ndarray) -> np.ndarray:
+        return np.maximum(rows, 0, out=rows)
+
+    def widen(self, rows: np.ndarray, width: int) -> np.ndarray:
+        return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+
+    def constant(self, array: np.ndarray, like: np.ndarray) -> np.ndarray:
+        return array.astype(like.dtype)
+
+    def pool(self, table: np.ndarray, lists: Multisets, kinds: tuple[str, ...]) -> np.ndarray:
+        width = table.shape[1]
+        pooled = np.zeros((len(lists.lengths), len(kinds) * width), np.float32)
+        ends = np.cumsum(lists.lengths)
+        full = lists.lengths > 0  # reduceat has no empty lists
+        starts = (ends - lists.lengths)[full]
+        if not len(starts):
+            return pooled
+        rows = table.take(lists.ids, axis=0)
+        counts = lists.counts.astype(np.float32)
+        for place, kind in enumerate(kinds):
+            if kind == "max":
+                reduced = np.maximum.reduceat(rows, starts, axis=0)
+            else:
+                reduced = np.add.reduceat(rows * counts[:, None], starts, axis=0)
+                if kind == "mean":
+                    reduced /= np.add.reduceat(counts, starts)[:, None]
+            pooled[full, place * width : (place + 1) * width] = reduced
+        return pooled

@@ -1,0 +1,53 @@
+"""What a hypergraph model is tied to: the fluent predicates of a domain and its kinds of edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from planrank import julia
+from planrank.models.signature import Signature
+from planrank.task import Task
+
+
+@dataclass(frozen=True)
+class EdgeType:
+    """An action schema, or one of its conditional effects, as a kind of edge.
+
+    `tails` are the predicates of its preconditions (`-` before negative ones), `heads` those of its effects (`-` before
+    deletes), in the order of the schema.
+    """
+
+    name: str
+    tails: tuple[str, ...]
+    heads: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HypergraphSignature(Signature):
+    @cached_property
+    def predicates(self) -> tuple[str, ...]:
+        return tuple(words[1] for words in self.lines if words[0] == "predicate")
+
+    @cached_property
+    def edges(self) -> tuple[EdgeType, ...]:
+        found = []
+        for words in self.lines:
+            if words[0] == "edge":
+                first, second = (i for i, word in enumerate(words) if word == ":")
+                name = " ".join(words[1:first])
+                found.append(EdgeType(name, tuple(words[first + 1 : second]), tuple(words[second + 1 :])))
+        return tuple(found)
+
+    def relations(self, deletes: bool) -> dict[str, list[tuple[int, int]]]:
+        """For each predicate, the (edge type, head) pairs through which messages arrive, in the order Julia has."""
+        found: dict[str, list[tuple[int, int]]] = {name: [] for name in self.predicates}
+        for kind, edge in enumerate(self.edges):
+            for place, head in enumerate(edge.heads):
+                if deletes or head[0] == "+":
+                    found[head[1:]].append((kind, place))
+        return found
+
+
+def signature_of(task: Task) -> HypergraphSignature:
+    return HypergraphSignature(julia.call("signature_text", task.handle))

@@ -1,0 +1,41 @@
+"""The models that are at hand: those the user trained here, and those that come with planrank."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from planrank import paths
+from planrank.errors import PlanrankError
+from planrank.models.files import family_of, read_header
+from planrank.task import Task
+
+TRAINED = Path("planrank-models")
+
+
+def all_models() -> list[Path]:
+    """The user's own models, the newest first, then those that come with planrank."""
+    trained = sorted(TRAINED.glob("*.safetensors"), key=lambda file: (-file.stat().st_mtime, file.name))
+    return trained + sorted(paths.shared().glob("domains/*/model.json"))
+
+
+def fitting_model(task: Task, with_policy: bool = False) -> Path | None:
+    """The first model made for the task's domain; files that are no models of this version are passed by."""
+    digests: dict[str, str] = {}  # of the task's signature, by family
+    for file in all_models():
+        try:
+            header = read_header(file)
+            family = family_of(header, file)
+        except PlanrankError:
+            continue
+        if family.name not in digests:
+            digests[family.name] = family.signature(task).digest
+        fits = header.get("signature_digest") == digests[family.name]
+        if fits and (not with_policy or json.loads(header["architecture"]).get("policy", False)):
+            return file
+    return None
+
+
+def model_name(file: Path) -> str:
+    """What a model is called in tables and logs; one that comes with planrank has the name of its domain."""
+    return file.resolve().parent.name if file.name == "model.json" else file.stem

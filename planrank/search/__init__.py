@@ -1,0 +1,1 @@
+"""Forward search: the search itself, what guides it, solving a problem, plans."""

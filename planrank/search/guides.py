@@ -1,0 +1,84 @@
+"""What guides a search: a classical heuristic or a model, asked for by the user or found for the domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from planrank.choices import HEURISTICS, POLICY_SEARCHES
+from planrank.errors import PlanrankError
+from planrank.limits import Limits
+from planrank.models import library
+from planrank.models.model import Model
+from planrank.search.forward import Evaluator
+from planrank.search.heuristic import Heuristic
+from planrank.task import Task
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A heuristic by its name, or a model and the file it was read from. `name` is what tables and logs call it."""
+
+    name: str
+    heuristic: str | None = None
+    model: Model | None = None
+    file: str | None = None
+
+    @classmethod
+    def of_heuristic(cls, name: str) -> Guide:
+        if name not in HEURISTICS:
+            raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}")
+        return cls(name, heuristic=name)
+
+    @classmethod
+    def of_model(cls, model: Model | str | Path) -> Guide:
+        if isinstance(model, Model):
+            return cls(f"model:{model.signature.domain}", model=model)
+        return cls(f"model:{library.model_name(Path(model))}", model=Model.load(model), file=str(model))
+
+    @property
+    def has_policy(self) -> bool:
+        return self.model is not None and self.model.has_policy
+
+    def suits(self, search: str) -> bool:
+        if search in ("ucs", "bfs"):
+            return self.heuristic == "blind"
+        return self.has_policy or search not in POLICY_SEARCHES
+
+    def evaluator(self, task: Task, limits: Limits | None = None) -> Evaluator:
+        """The guide prepared for a task."""
+        if self.model is not None:
+            return self.model.scorer(task)
+        return Heuristic(task, self.heuristic or "blind", limits)
+
+
+def wanted_guide(search: str, heuristic: str | None, model: Model | str | Path | None) -> Guide | None:
+    """The guide asked for, if it suits the search; None if none was asked for."""
+    if heuristic is not None and model is not None:
+        raise PlanrankError("a heuristic and a model were given, expected one of them")
+    if search in ("ucs", "bfs"):
+        if model is not None:
+            raise PlanrankError(f"{search} is guided by nothing, so it takes no model")
+        return Guide.of_heuristic("blind")
+    if search in POLICY_SEARCHES and heuristic is not None:
+        raise PlanrankError(f"{search} needs a model with a policy, not the heuristic {heuristic}")
+    if heuristic is not None:
+        return Guide.of_heuristic(heuristic)
+    if model is None:
+        return None
+    guide = Guide.of_model(model)
+    if not guide.suits(search):
+        message = f"{search} needs a policy, which this model has not; `planrank train --loss levin` makes one that has"
+        raise PlanrankError(message, file=guide.file or "")
+    return guide
+
+
+def fitting_guide(task: Task, search: str) -> Guide:
+    """A model made for the domain of the task, else hFF."""
+    file = library.fitting_model(task, with_policy=search in POLICY_SEARCHES)
+    if file is not None:
+        return Guide.of_model(file)
+    if search in POLICY_SEARCHES:
+        message = f"{search} needs a model with a policy, and none was found for the domain {task.domain}"
+        raise PlanrankError(f"{message}; `planrank train --loss levin` makes one")
+    return Guide.of_heuristic("ff")

@@ -1,0 +1,180 @@
+"""Solving a problem: parse, ground, search within limits, validate the plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planrank import julia
+from planrank.errors import Exit, PlanrankError
+from planrank.limits import Limits
+from planrank.models.model import Model
+from planrank.search.forward import SLICE_SECONDS, Evaluator, Search, Statistics
+from planrank.search.guides import Guide, fitting_guide, wanted_guide
+from planrank.search.plans import validated_cost
+from planrank.task import Source, Task, load
+
+EXIT_OF_STATUS = {
+    "solved": Exit.OK,
+    "unsolvable": Exit.UNSOLVABLE,
+    "gave up": Exit.GAVE_UP,
+    "out of memory": Exit.OUT_OF_MEMORY,
+    "out of time": Exit.OUT_OF_TIME,
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `solve` found. `status` is a key of `EXIT_OF_STATUS`; `reason` says more where there is no plan.
+
+    `heuristic` is the name of a classical one, or "model:" and the name of a model, and empty if it all ended before
+    one was chosen; `model_file` is where the model was read from.
+    """
+
+    status: str
+    reason: str
+    plan: list[str] | None
+    plan_cost: float | None
+    unit_cost: bool
+    statistics: Statistics
+    search: str
+    heuristic: str
+    search_seconds: float
+    total_seconds: float
+    peak_kb: int
+    model_file: str | None = None
+
+    @property
+    def plan_length(self) -> int | None:
+        return None if self.plan is None else len(self.plan)
+
+    def as_json(self) -> dict[str, object]:
+        counters = self.statistics
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "plan": self.plan,
+            "plan_length": self.plan_length,
+            "plan_cost": self.plan_cost,
+            "expanded": counters.expanded,
+            "evaluated": counters.evaluated,
+            "generated": counters.generated,
+            "reopened": counters.reopened,
+            "dead_ends": counters.dead_ends,
+            "search_seconds": self.search_seconds,
+            "total_seconds": self.total_seconds,
+            "peak_kb": self.peak_kb,
+            "heuristic": self.heuristic,
+            "model_file": self.model_file,
+            "search": self.search,
+        }
+
+
+def solve(
+    domain: Source,
+    problem: Source,
+    search: str = "gbfs",
+    heuristic: str | None = None,
+    *,
+    model: Model | str | Path | None = None,
+    weight: float = 3.0,
+    reopen: bool | None = None,
+    ties: str | None = None,
+    batch: int = 1,
+    seed: int = 0,
+    shorten: bool = True,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    started: float | None = None,
+    progress: Callable[[Statistics, float], None] | None = None,
+) -> Result:
+    """Search for a plan and validate it. Domain and problem are files or PDDL text, as `planrank.load` takes them.
+
+    The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
+    (see `planrank.models.library`), else by hFF. ucs and bfs take no guide, phs and levints a model with a policy.
+    `shorten` leaves out steps of the plan that the goal does not need.
+    `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
+    resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
+    """
+    started = time.time() if started is None else started
+    limits = Limits.of(time_limit, memory_limit, started)
+    options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
+    attempt = Attempt(search, wanted_guide(search, heuristic, model), limits, progress)
+    try:
+        attempt.run(domain, problem, shorten, options)
+    except PlanrankError as e:
+        if e.kind not in ("time", "memory"):
+            raise
+        attempt.status, attempt.reason = f"out of {e.kind}", e.message
+    return attempt.result(started)
+
+
+class Attempt:
+    """One call of `solve`: what has been found so far, so that it can be told when a limit ends it."""
+
+    def __init__(self, search: str, guide: Guide | None, limits: Limits, progress: Callable | None):
+        self.search, self.guide, self.limits, self.progress = search, guide, limits, progress
+        self.status, self.reason = "", ""
+        self.counters = Statistics()
+        self.task: Task | None = None
+        self.steps: list[str] | None = None
+        self.began = time.time()
+
+    def run(self, domain: Source, problem: Source, shorten: bool, options: dict[str, Any]) -> None:
+        self.task = task = load(domain, problem, self.limits)
+        self.began = time.time()
+        if task.goal_count == 0:
+            self.status, self.reason = "unsolvable", "the goal cannot be reached even if nothing is ever made false"
+            return
+        forward = Search(task, self.search, limits=self.limits, **options)
+        try:
+            self.guide = self.guide or fitting_guide(task, self.search)
+            evaluator = self.guide.evaluator(task, self.limits)
+            self.status, self.reason = drive(forward, evaluator, self.limits, self.progress, self.began)
+        finally:
+            self.counters = forward.statistics()
+        if self.status == "solved":
+            self.steps = forward.needed_plan(self.limits) if shorten else forward.plan()
+        forward.release()
+
+    def result(self, started: float) -> Result:
+        search_seconds = time.time() - self.began
+        cost = None if self.steps is None or self.task is None else validated_cost(self.task, self.steps)
+        return Result(
+            status=self.status,
+            reason=self.reason,
+            plan=self.steps,
+            plan_cost=cost,
+            unit_cost=self.task is None or self.task.unit_cost,
+            statistics=self.counters,
+            search=self.search,
+            heuristic="" if self.guide is None else self.guide.name,
+            model_file=None if self.guide is None else self.guide.file,
+            search_seconds=search_seconds,
+            total_seconds=time.time() - started,
+            peak_kb=julia.call("peak_bytes") // 1024,
+        )
+
+
+def drive(
+    search: Search, evaluator: Evaluator, limits: Limits, progress: Callable | None, started: float
+) -> tuple[str, str]:
+    """Slices until the search ends or a limit is met; the status and the reason for it."""
+    while True:
+        left = limits.seconds_left()
+        if left <= 0:
+            return "out of time", "the time limit was met while searching"
+        status = search.run(evaluator, min(SLICE_SECONDS, left))
+        if progress is not None:
+            progress(search.statistics(), time.time() - started)
+        if status == "solved":
+            return "solved", ""
+        if status == "exhausted":
+            if search.proved_unsolvable():
+                return "unsolvable", "all states that can be reached were looked at, and none is a goal"
+            return "gave up", "the heuristic took every state that was left for a dead end"
+        if status == "memory" or julia.resident_bytes() > limits.memory:
+            return "out of memory", "the memory limit was met while searching"
