@@ -35,6 +35,11 @@ EXIT_OF_KIND = {
 }
 
 
+def printable(text: str) -> str:
+    """Text that came out of a file, without what a terminal would obey or could not show."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
 class PlanrankError(Exception):
     """Something planrank can say in one sentence, with the place in a text that is to blame where there is one.
 
@@ -42,6 +47,7 @@ class PlanrankError(Exception):
     """
 
     def __init__(self, message: str, kind: str = "usage", file: str = "", line: int = 0, column: int = 0):
+        message = printable(message)
         super().__init__(message)
         self.message = message
         self.kind = kind
@@ -54,7 +60,7 @@ class PlanrankError(Exception):
         return EXIT_OF_KIND[self.kind]
 
     def __str__(self) -> str:
-        place = self.file + (f":{self.line}:{self.column}" if self.line else "")
+        place = printable(self.file) + (f":{self.line}:{self.column}" if self.line else "")
         return f"{place}: {self.message}" if place else self.message
 
     def __reduce__(self) -> tuple:

@@ -15,13 +15,15 @@ def read_rows(file: str | Path) -> list[dict[str, Any]]:
     """The rows of the file, none if there is no file. A line that was cut short is passed by."""
     rows = []
     with readable(file):
-        lines = Path(file).read_bytes().splitlines() if Path(file).exists() else []
-    for line in lines:
-        with contextlib.suppress(ValueError):
+        content = Path(file).read_bytes() if Path(file).exists() else b""
+    for line in content.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
             row = json.loads(line)
             if isinstance(row, dict):
                 rows.append(row)
-    if lines and not rows:
+    # All that a kill at the first row can leave is the beginning of one line.
+    first_was_cut = content.startswith(b"{") and b"\n" not in content.rstrip(b"\n")
+    if content.strip() and not rows and not first_was_cut:
         raise PlanrankError("this is no file of an evaluation, so nothing is added to it", file=str(file))
     return rows
 
@@ -42,6 +44,31 @@ class Journal:
         if self.file is not None:
             with readable(self.file), Path(self.file).open("ab") as stream:
                 stream.write(json.dumps(row).encode() + b"\n")
+
+
+@contextlib.contextmanager
+def alone_with(file: str | Path | None) -> Iterator[None]:
+    """Two that add to one file would double its rows."""
+    if file is None:
+        yield
+        return
+    from filelock import FileLock, Timeout
+
+    with readable(file):
+        Path(file).parent.stat()  # the lock would make the folder
+    lock = FileLock(Path(file).with_name(f".{Path(file).name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        message = "another evaluation is writing to this file; choose another --out"
+        raise PlanrankError(message, file=str(file)) from None
+    except OSError as e:
+        raise PlanrankError(f"cannot be read or written: {e.strerror}", file=str(file)) from None
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 @contextlib.contextmanager

@@ -21,11 +21,12 @@ def option(
     *,
     choices: tuple[str, ...] | None = None,
     least: float | None = None,
+    most: float | None = None,
     above: float | None = None,
     result: bool = True,
 ) -> Any:
     """A field. `result` says whether it can change the weights, and so whether a checkpoint must agree with it."""
-    metadata = {"help": help, "choices": choices, "least": least, "above": above, "result": result}
+    metadata = {"help": help, "choices": choices, "least": least, "most": most, "above": above, "result": result}
     return field(default=default, metadata=metadata)
 
 
@@ -62,6 +63,7 @@ def checked(one: Field[Any], value: Any) -> Any:
     elif fits and kind in (int, float):
         fits = value < math.inf
         fits = fits and (rules["least"] is None or value >= rules["least"])
+        fits = fits and (rules["most"] is None or value <= rules["most"])
         fits = fits and (rules["above"] is None or value > rules["above"])
     if not fits:
         raise PlanrankError(f"{one.name} is {value!r}, expected {described(one)}")
@@ -77,6 +79,8 @@ def described(one: Field[Any]) -> str:
     what = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
     if rules["least"] is not None:
         what += f" not below {rules['least']}"
+    if rules["most"] is not None:
+        what += f" and not above {rules['most']}"
     if rules["above"] is not None:
         what += f" above {rules['above']}"
     return what

@@ -1,6 +1,6 @@
 """The network written plainly in PyTorch over every vertex and edge of every state: what deduplication must not change.
 
-Serves the tests as the reference and the benchmarks as the baseline.
+The reference of the tests; it is not fast. benchmarks/model_baselines.py builds faster forms from its index arrays.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from planrank.cli.evaluate import chosen_instances
 from planrank.errors import Exit
 from planrank.evaluation.runs import evaluate, finished, runs
 from planrank.evaluation.tables import report, short
-from planrank.journal import Journal, read_rows
+from planrank.journal import Journal, alone_with, read_rows
 from planrank.learning.selection import searched
 from planrank.learning.training_data import gather
 from planrank.models.hypergraph.architecture import Architecture
@@ -188,6 +188,25 @@ def test_a_journal_goes_on_after_half_a_line(tmp_path):
     Journal(file).add({"a": 3})
     assert read_rows(file) == [{"a": 1}, {"a": 3}]
     assert read_rows(tmp_path / "none.jsonl") == []
+    file.write_bytes(b'{"a": 1, "b')  # killed at the very first row
+    assert read_rows(file) == []
+    Journal(file).add({"a": 4})
+    assert read_rows(file) == [{"a": 4}]
+
+
+def test_rows_that_say_too_little_are_run_again(instances, tmp_path):
+    out = tmp_path / "rows.jsonl"
+    out.write_text('{"a": 1}\n{"instance_sha": "x", "guide": "ff"}\n')
+    [found] = evaluate(instances[:1], [FF], ["gbfs"], 60, out=out)
+    assert found["status"] == "solved" and len(read_rows(out)) == 3
+
+
+def test_two_evaluations_do_not_write_into_one_file(instances, tmp_path):
+    out = tmp_path / "rows.jsonl"
+    with alone_with(out), pytest.raises(PlanrankError, match="another evaluation is writing to this file"):
+        evaluate(instances[:1], [FF], ["gbfs"], 60, out=out)
+    evaluate(instances[:1], [FF], ["gbfs"], 60, out=out)
+    assert [file.name for file in tmp_path.glob("*rows*")] + [f.name for f in tmp_path.glob(".*")] == ["rows.jsonl"]
 
 
 def test_a_cold_run_is_a_whole_process(instances, tmp_path):

@@ -120,7 +120,7 @@ def test_unsolvable_problems(needs, tmp_path, teacher):
 @pytest.mark.parametrize("teacher", ["builtin", "fast-downward"])
 def test_a_plan_without_proof_only_if_allowed_and_marked(planrank, needs, hard, teacher):
     needs(teacher)
-    options = ("label", hard, "--teacher", teacher, "--time-limit", 2)
+    options = ("label", hard, "--teacher", teacher, "--time-limit", 4)
     done = planrank(*options)
     assert done.returncode == Exit.GAVE_UP and "many.pddl  out of time" in done.stdout
     assert not list(hard.glob("*.plan"))

@@ -1,12 +1,14 @@
 """Model files: what is written is read back; what is damaged, edited or of another kind is refused in one sentence."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 from test_search import generate
 
 from planrank import PlanrankError, load, paths, solve
+from planrank.errors import Exit
 from planrank.learning.examples import build_example, cached_example
 from planrank.models import files
 from planrank.models.hypergraph.architecture import Architecture
@@ -143,3 +145,111 @@ def test_examples_of_other_sources_are_not_used(tmp_path, blocks, monkeypatch):
     finally:
         paths.sources_digest.cache_clear()
     assert len({before, *folder.iterdir()}) == 2
+
+
+def written(file, model, weights=None, **changed):
+    """A file with a right digest, whatever it says."""
+    model.save(file)
+    header, own = files.read(file)
+    header.pop("format")
+    files.write(file, header | changed, own if weights is None else weights)
+    return file
+
+
+def architecture_with(model, **changed) -> str:
+    return json.dumps({"layers": 2, "dim": 32, "policy": True} | changed)
+
+
+HOSTILE = {
+    "a billion layers": lambda m: {"architecture": architecture_with(m, layers=10**9)},
+    "a huge embedding": lambda m: {"architecture": architecture_with(m, dim=10**12)},
+    "true layers": lambda m: {"architecture": architecture_with(m, layers=True)},
+    "layers as text": lambda m: {"architecture": architecture_with(m, layers="2")},
+    "half a layer": lambda m: {"architecture": architecture_with(m, layers=1.5)},
+    "unknown option": lambda m: {"architecture": architecture_with(m, colour="red")},
+    "no object": lambda m: {"architecture": "[]"},
+    "deep brackets": lambda m: {"architecture": "[" * 100_000},
+    "deep metadata": lambda m: {"metadata": "[" * 100_000},
+    "metadata is a list": lambda m: {"metadata": "[1]"},
+    "a number of 400 digits": lambda m: {"architecture": architecture_with(m).replace("32", "1" + "0" * 400)},
+    "a number of 5,000 digits": lambda m: {"architecture": architecture_with(m).replace("32", "1" + "0" * 5000)},
+    "empty signature": lambda m: {"signature": ""},
+    "a signature of one word": lambda m: {"signature": "domain"},
+    "a signature that makes no sense": lambda m: {"signature": "domain x\nedge a : : :\nedge\npredicate"},
+    "a hundred thousand predicates": lambda m: {
+        "signature": "domain x\n" + "".join(f"predicate p{i}\n" for i in range(100_000))
+    },
+    "a family of 300 letters": lambda m: {"family": "f" * 300},
+    "an escape": lambda m: {"family": "\x1b[2J\x1b[31m"},
+}
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_headers_are_refused_in_one_sentence(tmp_path, model, name, case):
+    file = written(tmp_path / name, model, **HOSTILE[case](model))
+    with pytest.raises(PlanrankError) as error:
+        Model.load(file)
+    said = str(error.value)
+    assert said.startswith(f"{file}: ") and said.isprintable() and error.value.exit_code == Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        '{"header": ' + "[" * 200_000 + "}}",
+        '{"header": {"format": "planrank model 1\\ud800"}, "weights": {}}',
+        '{"header": {"format": "planrank model 1", "a": 1}, "shapes": {}, "weights": {}}',
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [1]}, "weights": {"a": [1e400]}}',
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [1]}, "weights": {"a": [1' + "0" * 400 + "]}}",
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [1]}, "weights": {"a": ["1"]}}',
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [1]}, "weights": {"a": [true]}}',
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [-1]}, "weights": {"a": [1, 2]}}',
+        '{"header": {"format": "planrank model 1"}, "shapes": {"a": [1000000000000]}, "weights": {"a": [1]}}',
+    ],
+)
+def test_hostile_texts_are_refused(tmp_path, text):
+    file = tmp_path / "m.json"
+    file.write_text(text)
+    with pytest.raises(PlanrankError, match=r"damaged|changed after"):
+        Model.load(file)
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F64", "I32"])
+def test_weights_of_another_type_are_refused(tmp_path, model, kind):
+    file = tmp_path / "m.safetensors"
+    model.save(file)
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + length].replace(b'"F32"', f'"{kind}"'.encode())
+    file.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
+    with pytest.raises(PlanrankError, match="damaged"):
+        Model.load(file)
+
+
+def test_only_regular_files_of_a_sensible_size_are_read(tmp_path, model):
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.safetensors").symlink_to("/dev/zero")
+    (tmp_path / "nowhere.safetensors").symlink_to(tmp_path / "gone")
+    (tmp_path / "folder.json").mkdir()
+    with (tmp_path / "large.safetensors").open("wb") as stream:
+        stream.truncate(files.LARGEST_FILE + 1)
+    expected = {
+        "pipe.json": "no regular file",
+        "zero.safetensors": "no regular file",
+        "folder.json": "no regular file",
+        "nowhere.safetensors": "no such model file",
+        "large.safetensors": "too large",
+    }
+    for name, said in expected.items():
+        with pytest.raises(PlanrankError, match=said):
+            Model.load(tmp_path / name)
+
+
+def test_huge_weights_are_one_sentence(tmp_path, blocks, model, recwarn):
+    huge = {name: np.full_like(array, 1e38) for name, array in model.weights.items()}
+    loaded = Model.load(written(tmp_path / "m.safetensors", model, huge))
+    with pytest.raises(PlanrankError, match="gives values that are no numbers"):
+        solve(*blocks, model=loaded)
+    assert not [warning for warning in recwarn if "overflow" in str(warning.message)]

@@ -87,3 +87,10 @@ def test_a_program_is_ended_with_what_it_started(scratch):
     assert process.process.returncode == -9 and list(scratch.iterdir()) == []
     with Process(["sh", "-c", "exit 7"]) as process:
         assert process.wait(10) == 7
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
+def test_a_worker_that_keeps_much_memory_is_replaced():
+    jobs = [job("hoard", megabytes=n) for n in (1, 1, 300, 1)]
+    first, second, third, last = (answer.value for _, answer in sorted(Pool(1).map(jobs)))
+    assert first == second == third != last

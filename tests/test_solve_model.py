@@ -1,6 +1,7 @@
 """A model in the search: the same algorithm as ever, found by the domain, refused in one sentence."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -173,6 +174,18 @@ def test_which_model_is_found(blocks, alone):
     assert library.fitting_model(task, with_policy=True) is None
     fresh(blocks, policy=True).save(home / "model.json")
     assert library.fitting_model(task, with_policy=True) == home / "model.json"
+
+
+def test_stray_files_among_the_models_are_passed_by(planrank, blocks, tmp_path):
+    folder = tmp_path / "planrank-models"
+    folder.mkdir()
+    (folder / "gone.safetensors").symlink_to(tmp_path / "nowhere")
+    (folder / "damaged.safetensors").write_bytes(b"no model \x1b[2J")
+    os.mkfifo(folder / "pipe.safetensors")
+    done = planrank("solve", *blocks, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Heuristic: model blocksworld" in done.stdout
+    assert done.stderr.count("is passed by") == 3 and "\x1b" not in done.stderr
 
 
 def test_a_model_object_is_used_as_it_is(blocks):

@@ -30,9 +30,12 @@ def ground(
     domain: Path, problem: Path, json_file: str | None, time_limit: float | None, memory_limit: float | None
 ) -> None:
     """Parse and ground PROBLEM of DOMAIN and say what is in it."""
+    from planrank.files import check_writable
     from planrank.limits import Limits, process_started
     from planrank.task import load
 
+    if json_file not in (None, "-"):
+        check_writable(Path(json_file))
     task = load(domain, problem, Limits.of(time_limit, memory_limit, process_started()))
     if json_file != "-":
         click.echo(f"{task.fact_count} facts, {task.operator_count} actions")

@@ -19,7 +19,7 @@ from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
 from planrank.cli.solve import solve
 from planrank.cli.train import train
-from planrank.errors import Exit, PlanrankError
+from planrank.errors import Exit, PlanrankError, printable
 from planrank.limits import ONE_THREAD
 
 
@@ -81,6 +81,12 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of a pipe has gone; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = Exit.OK
+    except OSError as e:
+        # Files have their own sentences, so this is standard output or something as basic.
+        print(
+            f"planrank: {printable(e.filename or 'standard output')}: cannot be written: {e.strerror}", file=sys.stderr
+        )
+        code = Exit.USAGE
     except Exception as e:
         if os.environ.get("PLANRANK_DEBUG"):
             raise
@@ -98,7 +104,13 @@ def run() -> None:
         main()
     except SystemExit as stop:
         code = int(stop.code or 0)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError):
-            stream.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except OSError as e:
+        print(f"planrank: standard output: cannot be written: {e.strerror}", file=sys.stderr)
+        code = int(Exit.USAGE)
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)

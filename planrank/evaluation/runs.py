@@ -11,8 +11,8 @@ from planrank.choices import POLICY_SEARCHES, SEARCHES
 from planrank.errors import PlanrankError
 from planrank.evaluation.jobs import COUNTERS, GRACE_SECONDS
 from planrank.files import digest
-from planrank.journal import Journal, read_rows
-from planrank.parallel.pool import Answer, Job, Pool
+from planrank.journal import Journal, alone_with, read_rows
+from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool
 from planrank.problems.folders import Instance
 from planrank.search.guides import Guide
 
@@ -20,7 +20,6 @@ Row = dict[str, Any]
 
 # What makes two runs the same; the other entries of a row say how it went.
 KEY = ("instance_sha", "heuristic", "model_sha", "search", "batch", "time_limit", "memory_limit", "cold")
-REHEARSAL = "planrank.runtime.rehearsal:rehearse"  # what Julia has to compile must not count against the first runs
 
 
 def evaluate(
@@ -58,16 +57,18 @@ def run_missing(
     progress: Callable[[Row, int, int], None] | None = None,
 ) -> dict[tuple, Row]:
     """The rows of these runs by their keys, from the file `out` or made by a job's function and added to it."""
-    done = {key_of(row): row for row in read_rows(out)} if out is not None else {}
-    missing = list({key_of(run): run for run in wanted if key_of(run) not in done}.values())
-    journal = Journal(out)
-    jobs = [Job(function, {"run": run}, seconds_for(run)) for run in missing]
-    for number, answer in pool.map(jobs):
-        row = finished(missing[number], answer)
-        journal.add(row)
-        done[key_of(row)] = row
-        if progress is not None:
-            progress(row, len(wanted) - len(missing) + journal.added, len(wanted))
+    with alone_with(out):
+        rows = [] if out is None else read_rows(out)
+        done = {key_of(row): row for row in rows if row.keys() >= {"status", *KEY}}
+        missing = list({key_of(run): run for run in wanted if key_of(run) not in done}.values())
+        journal = Journal(out)
+        jobs = [Job(function, {"run": run}, seconds_for(run)) for run in missing]
+        for number, answer in pool.map(jobs):
+            row = finished(missing[number], answer)
+            journal.add(row)
+            done[key_of(row)] = row
+            if progress is not None:
+                progress(row, len(wanted) - len(missing) + journal.added, len(wanted))
     return done
 
 

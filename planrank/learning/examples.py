@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
@@ -13,6 +14,8 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 
 from planrank import files, paths
+from planrank.console import say
+from planrank.errors import PlanrankError
 from planrank.learning.ranking import Ranking, ranking_of_plan
 from planrank.models import families
 from planrank.task import Task, load
@@ -56,9 +59,17 @@ def cached_example(
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             file.unlink(missing_ok=True)  # damaged: made again
     example = build_example(load(domain, problem), steps, shape, path_only)
-    files.make_folder(folder)
-    write_example(file, example)
+    try:
+        files.make_folder(folder)
+        write_example(file, example)
+    except PlanrankError as e:
+        warn_once(f"training examples are not kept for the next time: {e}")
     return example
+
+
+@lru_cache(maxsize=1)
+def warn_once(text: str) -> None:
+    say(text)
 
 
 def write_example(file: Path, example: Example) -> None:

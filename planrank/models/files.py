@@ -1,12 +1,14 @@
 """Model files: one safetensors file, or the same as JSON text (the models that come with planrank, which git can show).
 
-The header holds texts; a digest of everything tells an edited file from a good one.
+The header holds texts; a digest of everything tells an edited file from a good one. A file that somebody else made may
+say anything, so sizes and types are looked at before they are believed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +23,17 @@ if TYPE_CHECKING:
 
 FORMAT = "planrank model 1"
 JSON_BEGINNING, JSON_END = '{"header": ', "}}"
+LARGEST_FILE = 256 * 2**20  # bytes
+LARGEST_HEADER = 4 * 2**20  # of a safetensors file, and characters of the texts of a JSON file
+
+Header = dict[str, str]
+Weights = dict[str, np.ndarray]
+
+# What reading texts of unknown origin may end in; the last for brackets inside brackets without end.
+BROKEN = (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
-def digest(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
+def digest(header: Header, weights: Weights) -> str:
     total = hashlib.sha256()
     for name in sorted(header):
         total.update(f"{name}\0{header[name]}\0".encode())
@@ -32,7 +42,7 @@ def digest(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
     return total.hexdigest()
 
 
-def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) -> None:
+def write(file: Path, header: Header, weights: Weights) -> None:
     header = {"format": FORMAT, **header}
     header["digest"] = digest(header, weights)
     if file.suffix == ".json":
@@ -44,7 +54,7 @@ def write(file: Path, header: dict[str, str], weights: dict[str, np.ndarray]) ->
     files.write_bytes(file, content)
 
 
-def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
+def as_json(header: Header, weights: Weights) -> str:
     """A line for each array, its numbers as short as they can be read back."""
     shapes = {name: array.shape for name, array in weights.items()}
     lines = [f"{json.dumps(name)}: [{','.join(map(str, array.ravel()))}]" for name, array in weights.items()]
@@ -55,43 +65,106 @@ def as_json(header: dict[str, str], weights: dict[str, np.ndarray]) -> str:
     )
 
 
-def read_header(file: Path) -> dict[str, str]:
+def read_header(file: Path) -> Header:
     """The texts only; the weights are not looked at, because `planrank solve` asks this of every model there is."""
-    if file.suffix != ".json":
-        return _open_safetensors(file).metadata()
-    text = _read_text(file)
-    if not (text.startswith(JSON_BEGINNING) and text.endswith(JSON_END)):
-        raise damaged(file)
+    content = read_content(file)
     try:
-        header, _ = json.JSONDecoder().raw_decode(text, len(JSON_BEGINNING))
-    except ValueError:
+        header = text_header(content.decode()) if file.suffix == ".json" else safetensors_header(content)[0]
+    except BROKEN:
         raise damaged(file) from None
-    checked_format(header, file)
-    return header
+    return checked_header(header, file)
 
 
-def read(file: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+def read(file: Path) -> tuple[Header, Weights]:
     """Header and weights, checked."""
-    if file.suffix == ".json":
-        content = _read_json(file)
-        header = content["header"]
-        try:
-            shapes = content["shapes"]
-            lists = content["weights"].items()
-            weights = {name: np.array(flat, np.float32).reshape(shapes[name]) for name, flat in lists}
-        except (KeyError, ValueError, TypeError, AttributeError):
-            raise damaged(file) from None
-    else:
-        opened = _open_safetensors(file)
-        header = opened.metadata()
-        weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    stated = header.pop("digest", "")
-    if stated != digest(header, weights):
+    content = read_content(file)
+    try:
+        if file.suffix == ".json":
+            header, weights = text_header(content.decode()), text_weights(json.loads(content))
+        else:
+            header, tensors = safetensors_header(content)
+            weights = safetensors_weights(content, tensors)
+        header = checked_header(header, file)
+        whole = header.pop("digest", "") == digest(header, weights)
+    except BROKEN:
+        raise damaged(file) from None
+    if not whole:
         raise PlanrankError("this model file was changed after it was written", file=str(file))
     return header, weights
 
 
-def family_of(header: dict[str, str], file: Path) -> Family:
+def read_content(file: Path) -> bytes:
+    try:
+        if not file.exists():
+            raise PlanrankError("there is no such model file", file=str(file))
+        if not file.is_file():
+            raise PlanrankError("this is no regular file, expected a model file", file=str(file))
+        if file.stat().st_size > LARGEST_FILE:
+            limit = f"a model file has at most {LARGEST_FILE // 2**20} MB"
+            raise PlanrankError(f"this file is too large: {limit}", file=str(file))
+        return file.read_bytes()
+    except OSError as e:
+        raise PlanrankError(f"the model cannot be read: {e.strerror}", file=str(file)) from None
+
+
+def text_header(text: str) -> Any:
+    if not (text.startswith(JSON_BEGINNING) and text.endswith(JSON_END)):
+        raise ValueError
+    header, end = json.JSONDecoder().raw_decode(text, len(JSON_BEGINNING))
+    if end > LARGEST_HEADER:
+        raise ValueError
+    return header
+
+
+def text_weights(content: dict[str, Any]) -> Weights:
+    shapes, weights = content["shapes"], {}
+    for name, flat in content["weights"].items():
+        if not all(type(number) in (int, float) for number in flat):
+            raise ValueError
+        weights[name] = np.array(flat, np.float32).reshape([whole(size) for size in shapes[name]])
+    if len(weights) != len(shapes):
+        raise ValueError
+    return weights
+
+
+def safetensors_header(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """Our texts, and what the file says of its tensors."""
+    length = int.from_bytes(content[:8], "little")
+    if length > min(LARGEST_HEADER, len(content) - 8):
+        raise ValueError
+    tensors = json.loads(content[8 : 8 + length])
+    return tensors.pop("__metadata__"), tensors
+
+
+def safetensors_weights(content: bytes, tensors: dict[str, Any]) -> Weights:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    for tensor in tensors.values():
+        if tensor["dtype"] != "F32" or 4 * math.prod(map(whole, tensor["shape"])) > len(content):
+            raise ValueError
+    try:
+        return load(content)
+    except SafetensorError:
+        raise ValueError from None
+
+
+def whole(size: Any) -> int:
+    if type(size) is not int or size < 0:
+        raise ValueError
+    return size
+
+
+def checked_header(header: Any, file: Path) -> Header:
+    texts = isinstance(header, dict) and all(isinstance(part, str) for item in header.items() for part in item)
+    if not texts or not header.get("format", "").startswith("planrank model"):
+        raise damaged(file)
+    if header["format"] != FORMAT:
+        raise PlanrankError(f"this is a '{header['format']}', expected '{FORMAT}'", file=str(file))
+    return header
+
+
+def family_of(header: Header, file: Path) -> Family:
     """Files older than families name none; they are of the first one."""
     try:
         return families.get(header.get("family", "hypergraph"))
@@ -101,42 +174,3 @@ def family_of(header: dict[str, str], file: Path) -> Family:
 
 def damaged(file: Path) -> PlanrankError:
     return PlanrankError("this is no model file of planrank, or it is damaged", file=str(file))
-
-
-def checked_format(header: object, file: Path) -> None:
-    if not isinstance(header, dict) or not str(header.get("format", "")).startswith("planrank model"):
-        raise damaged(file)
-    if header["format"] != FORMAT:
-        raise PlanrankError(f"this is a '{header['format']}', expected '{FORMAT}'", file=str(file))
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text()
-    except OSError as e:
-        raise PlanrankError(f"the model cannot be read: {e.strerror}", file=str(file)) from None
-    except ValueError:
-        raise damaged(file) from None
-
-
-def _read_json(file: Path) -> dict:
-    try:
-        content = json.loads(_read_text(file))
-    except ValueError:
-        raise damaged(file) from None
-    checked_format(content.get("header") if isinstance(content, dict) else None, file)
-    return content
-
-
-def _open_safetensors(file: Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
-    if not file.is_file():
-        raise PlanrankError("there is no such model file", file=str(file))
-    try:
-        opened = safe_open(file, framework="np")
-        header = opened.metadata()
-    except (SafetensorError, OSError):
-        raise damaged(file) from None
-    checked_format(header, file)
-    return opened

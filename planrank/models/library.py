@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from planrank import paths
+from planrank.console import say
 from planrank.errors import PlanrankError
 from planrank.models.files import family_of, read_header
 from planrank.task import Task
@@ -15,18 +16,26 @@ TRAINED = Path("planrank-models")
 
 def all_models() -> list[Path]:
     """The user's own models, the newest first, then those that come with planrank."""
-    trained = sorted(TRAINED.glob("*.safetensors"), key=lambda file: (-file.stat().st_mtime, file.name))
+    trained = sorted(TRAINED.glob("*.safetensors"), key=lambda file: (-time_of(file), file.name))
     return trained + sorted(paths.shared().glob("domains/*/model.json"))
 
 
+def time_of(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # a link that leads nowhere
+        return 0.0
+
+
 def fitting_model(task: Task, with_policy: bool = False) -> Path | None:
-    """The first model made for the task's domain; files that are no models of this version are passed by."""
+    """The first model made for the task's domain; files that are no models are passed by, with a warning."""
     digests: dict[str, str] = {}  # of the task's signature, by family
     for file in all_models():
         try:
             header = read_header(file)
             family = family_of(header, file)
-        except PlanrankError:
+        except PlanrankError as e:
+            say(f"a file among the models is passed by: {e}")
             continue
         if family.name not in digests:
             digests[family.name] = family.signature(task).digest

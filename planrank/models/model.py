@@ -48,7 +48,9 @@ class Model:
             architecture = family.architecture_type(**json.loads(header["architecture"]))
             expected = family.weight_shapes(signature, architecture)
             metadata = json.loads(header["metadata"])
-        except (KeyError, IndexError, TypeError, ValueError, PlanrankError) as e:
+            if not isinstance(metadata, dict) or not signature.domain:
+                raise ValueError("its metadata or its signature says nothing")
+        except (*files.BROKEN, IndexError, PlanrankError) as e:
             raise PlanrankError(f"this model file is damaged: {e}", file=str(file)) from None
         if {name: array.shape for name, array in weights.items()} != expected:
             raise PlanrankError("the weights in this model file do not fit its architecture", file=str(file))

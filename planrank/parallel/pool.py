@@ -16,6 +16,8 @@ from typing import Any
 from planrank.errors import PlanrankError
 from planrank.parallel.processes import Process, ending
 
+# For workers that call Julia: what it has to compile must not count against their first jobs.
+REHEARSAL = "planrank.runtime.rehearsal:rehearse"
 START_SECONDS = 600.0  # until a worker is ready; without a system image Julia compiles first
 
 
@@ -138,6 +140,9 @@ class Worker:
                 self.send(self.job)
                 return None
         self.job = None
+        if reply["retires"]:
+            selector.unregister(self.output)
+            self.end()
         return Answer(reply.get("value"), error)
 
     def lost(self, what: str, selector: selectors.BaseSelector) -> Answer:

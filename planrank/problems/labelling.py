@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from planrank import julia
 from planrank.errors import PlanrankError
-from planrank.files import write_text
+from planrank.files import make_folder, write_bytes, write_text
 from planrank.limits import NO_LIMIT, available_memory
-from planrank.parallel.pool import Answer, Job, Pool
+from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool
 from planrank.problems.folders import Instance, find_instances, instance_of, natural
 from planrank.problems.labelled_plans import LabelledPlan, checked_plan, labelled_plan_text, read_plan
 from planrank.problems.splits import in_rounds
@@ -73,7 +72,9 @@ def label(
         questions = [asdict(Question(str(one.domain), str(one.problem), *terms)) for one in waiting]
         arguments = [{"teacher": teacher, "question": question} for question in questions]
         asked = [Job("planrank.problems.teachers:teach", one, time_limit + GRACE_SECONDS) for one in arguments]
-        for number, answer in Pool(jobs).map(asked):
+        # The program of another teacher needs no Julia in the worker.
+        pool = Pool(jobs, REHEARSAL if teacher == "builtin" else None)
+        for number, answer in pool.map(asked):
             done(stored(waiting[number], teacher_answer(answer)))
     return sorted(outcomes, key=lambda outcome: natural(outcome.instance.problem))
 
@@ -117,15 +118,12 @@ def copy_instances(folder: Path, out: Path) -> list[Instance]:
     folder = Path(folder)
     found = find_instances(folder)
     files = {file for instance in found for file in (instance.domain, instance.problem, instance.plan) if file}
-    try:
-        for file in sorted(files):
-            copy = Path(out) / file.relative_to(folder)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if not copy.exists():
-                # Contents only: a copy of a read-only file must not be read-only.
-                shutil.copyfile(file, copy)
-            elif file.suffix == ".pddl" and copy.read_bytes() != file.read_bytes():
-                raise PlanrankError(f"this file is in the way of a copy of {file}", file=str(copy))
-    except OSError as e:
-        raise PlanrankError(f"cannot be written: {e.strerror}", file=str(e.filename or out)) from None
+    for file in sorted(files):
+        copy = Path(out) / file.relative_to(folder)
+        make_folder(copy.parent)
+        if not copy.exists():
+            # Contents only: a copy of a read-only file must not be read-only.
+            write_bytes(copy, file.read_bytes())
+        elif file.suffix == ".pddl" and copy.read_bytes() != file.read_bytes():
+            raise PlanrankError(f"this file is in the way of a copy of {file}", file=str(copy))
     return find_instances(out)

@@ -40,7 +40,8 @@ class HypergraphScorer:
         parts = self.finder.take()
         self.arithmetic.begin(parts)
         model = self.model
-        values, logits = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+            values, logits = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
         if not np.isfinite(values).all():
             raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
         return values, logits, parts.actions

@@ -1,0 +1,119 @@
+"""Every benchmark script has help and runs with --quick: on tiny problems, from any folder, writing nothing."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+
+BENCHMARKS = REPOSITORY / "benchmarks"
+SCRIPTS = sorted(file.name for file in BENCHMARKS.glob("*.py") if "script.run(main)" in file.read_text())
+
+needs_fast_downward = pytest.mark.skipif(find_spec("up_fast_downward") is None, reason="needs up-fast-downward")
+
+
+def run(script: str, folder: Path, *options: str) -> str:
+    """What the script prints."""
+    command = [sys.executable, str(BENCHMARKS / script), *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def quick(script: str, folder: Path) -> list[list[str]]:
+    """The lines of all tables that the script prints with --quick; nothing is left behind."""
+    results = {file: file.read_bytes() for file in (BENCHMARKS / "results").iterdir()}
+    printed = run(script, folder, "--quick")
+    assert {file: file.read_bytes() for file in (BENCHMARKS / "results").iterdir()} == results
+    assert not list(folder.iterdir())
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in printed.splitlines() if line[:1] == "|"]
+
+
+def columns(rows: list[list[str]], *names: str) -> list[tuple[str, ...]]:
+    """These columns of the table that has them all, line by line."""
+    begin = next(i for i, row in enumerate(rows) if set(names) <= set(row))
+    places = [rows[begin].index(name) for name in names]
+    found = []
+    for row in rows[begin + 2 :]:
+        if len(row) != len(rows[begin]) or row[-1].startswith("---"):
+            break
+        found.append(tuple(row[place] for place in places))
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help(script, tmp_path):
+    assert f"usage: {script}" in (told := run(script, tmp_path, "--help"))
+    assert "--quick" in told
+
+
+def test_batch(tmp_path):
+    found = columns(quick("batch.py", tmp_path), "Domain", "K", "solved")
+    assert found == [(domain, k, "2 of 2") for domain in ("blocksworld", "spanner") for k in ("1", "2", "4", "8", "16")]
+
+
+@needs_fast_downward
+def test_classical(tmp_path):
+    found = columns(quick("classical.py", tmp_path), "domain", "planner", "solved")
+    planners = ("planrank", "Fast Downward")
+    assert found == [(domain, planner, "2 of 2") for domain in ("blocksworld", "ferry") for planner in planners]
+
+
+@needs_fast_downward
+@pytest.mark.slow
+def test_coverage(tmp_path):
+    rows = quick("coverage.py", tmp_path)
+    guides = ["GBFS, L*", "GBFS, L2", "A*, L*", "A*, L2", "FD GBFS-hFF", "FD A*-lmcut", "LAMA-first"]
+    assert [guide for guide, solved in columns(rows, "guide", "solved") if solved == "100.0 %"] == guides
+    assert columns(rows, "loss", "network", "steps") == [("L*", "2x32, effects", "20"), ("L2", "2x32, effects", "20")]
+    assert [search for search, _ in columns(rows, "search", "solved, L*")] == ["GBFS", "A*"]
+
+
+def test_factors(tmp_path):
+    found = dict(columns(quick("factors.py", tmp_path), "changed", "expansions / default's"))
+    assert list(found) == ["default", "layers 1"]
+    assert found["default"] == "1.00" and float(found["layers 1"]) > 0
+
+
+def test_grounding(tmp_path):
+    rows = quick("grounding.py", tmp_path)
+    measured = columns(rows, "Instance", "actions", "planrank")
+    assert ("ferry/p0001-locations2-cars1.pddl", "6") in [row[:2] for row in measured]
+    assert all(float(seconds) > 0 for _, _, seconds in measured)
+    for peer, count, ratio in columns(rows, "Peer", "Instances both ground", "planrank / peer, geometric mean"):
+        assert peer in ("translator", "pymimir") and count == "4" and float(ratio) > 0
+
+
+def test_model(tmp_path):
+    found = columns(quick("model.py", tmp_path), "what", "on", "planrank", "plain")
+    steps = [row for row in found if row[0] == "a training step"]
+    assert [on for _, on, _, _ in steps] == ["blocks 5, 29 states", "elevators s3, 38 states", "geometric mean"]
+    assert all(ours.endswith(" ms") and float(ratio) > 0 for _, _, ours, ratio in steps)
+    assert [row[2].split()[-1] for row in found if "states" in row[0]] == 3 * ["states/s"]
+
+
+def test_models(tmp_path):
+    (found,) = columns(quick("models.py", tmp_path), "domain", "plans", "proved optimal", "validation solved")
+    assert found == ("gripper", "6", "6", "1 of 1")
+
+
+def test_readme(tmp_path):
+    rows = quick("readme.py", tmp_path)
+    assert "Fast Downward" in [peer for peer, _ in columns(rows, "against", "ratio")]
+
+
+@needs_fast_downward
+def test_search(tmp_path):
+    rows = quick("search.py", tmp_path)
+    for title in ("blind: generated states/s", "ff: evaluated states/s", "lmcut: evaluated states/s"):
+        (_, *rates), (last, *_) = columns(rows, title, "planrank", "Fast Downward")
+        assert last == "planrank / this, geometric mean"
+        assert all(int(rate.replace(",", "")) > 0 for rate in rates)
+
+
+def test_startup(tmp_path):
+    found = dict(columns(quick("startup.py", tmp_path), "what", "measured"))
+    assert list(found)[:3] == ["doctor / import torch", "--help minus empty Python", "solve minus --help"]
+    assert found["start of Julia"].endswith(" s") and found["a call without arguments"].endswith(" µs")
