@@ -18,6 +18,7 @@ from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
 from planrank.problems.random_problems import GENERATORS
+from planrank.search import forward
 
 DOMAINS = paths.shared() / "domains"
 BLOCKS = DOMAINS / "blocksworld/domain.pddl"
@@ -73,10 +74,10 @@ def test_one_expansion_at_a_time_is_the_textbook_algorithm(files, search, spread
     scorer = Distinct(task, spread)
     expected = textbook_expansions(task, scorer, search)
     assert expansions(Search(task, search), scorer) == expected and len(expected) > 5
-    forward = Search(task, search)
-    while forward.step(scorer):
+    searching = Search(task, search)
+    while searching.step(scorer):
         pass
-    assert forward.status == "solved" and forward.expanded == len(expected)
+    assert searching.status == "solved" and searching.expanded == len(expected)
 
 
 def test_a_batch_is_scored_in_one_call(files):
@@ -84,12 +85,34 @@ def test_a_batch_is_scored_in_one_call(files):
     sizes = []
     for batch in (1, 8):
         scorer = Distinct(task)
-        forward = Search(task, "astar", batch=batch)
-        while forward.step(scorer):
+        searching = Search(task, "astar", batch=batch)
+        while searching.step(scorer):
             pass
-        assert forward.status == "solved"
+        assert searching.status == "solved"
         sizes.append(scorer.largest_batch)
     assert sizes[0] < sizes[1]
+
+
+@pytest.mark.parametrize("search", ["astar", "phs"])
+def test_scoring_in_portions_changes_nothing(files, search, monkeypatch):
+    task = load(*files)
+    whole, parts = Search(task, search, batch=50), Search(task, search, batch=50)
+    scorer, careful = Distinct(task), Distinct(task)
+    while whole.step(scorer):
+        pass
+    monkeypatch.setattr(forward, "WORK_IN_A_PORTION", 1)
+    while parts.step(careful):
+        pass
+    assert careful.largest_batch == min(16, scorer.largest_batch)
+    assert parts.statistics() == whole.statistics() and parts.plan() == whole.plan()
+
+
+def test_a_large_batch_of_a_large_task_keeps_the_time_limit(tmp_path):
+    """One batch would take far longer than the limit."""
+    blocks = generate(tmp_path, "blocksworld", blocks=60)
+    fresh(blocks).save(tmp_path / "mine.safetensors")
+    result = solve(*blocks, "gbfs", model=tmp_path / "mine.safetensors", batch=2000, time_limit=4)
+    assert result.status == "out of time" and result.total_seconds < 6
 
 
 def test_values_are_in_the_costs_that_the_user_wrote(tmp_path):

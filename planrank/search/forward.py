@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from planrank.search.heuristic import Heuristic
 from planrank.task import Task
 
 SLICE_SECONDS = 0.05
+
+# Facts and operators times states: a scorer looks at no more of them at a time.
+WORK_IN_A_PORTION = 2**21
 
 # What tells a search how good states are: both have `values(states)`.
 Evaluator = Heuristic | Scorer
@@ -36,6 +41,18 @@ class Statistics:
     state_bytes: int = 0
 
 
+Policy = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, operators, logarithms of their probabilities
+
+
+def joined(portions: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, Policy]:
+    """Values and policies of several portions as those of one."""
+    values, offsets, operators, logs = zip(*portions, strict=True)
+    starts = np.cumsum([0, *(own[-1] for own in offsets)])
+    later = [own[1:] + start for own, start in zip(offsets, starts[:-1], strict=True)]
+    together = np.concatenate([[0], *later])
+    return np.concatenate(values), (together, np.concatenate(operators), np.concatenate(logs))
+
+
 class Search:
     """One forward search on a task. Either call `run` with an evaluator, or `expand` and `insert` in turn."""
 
@@ -51,7 +68,7 @@ class Search:
         seed: int = 0,
         limits: Limits | None = None,
     ):
-        limits = limits or Limits()
+        self.limits = limits = limits or Limits()
         self.task = task
         self.batch = batch
         self.takes_policy = name in POLICY_SEARCHES
@@ -82,11 +99,27 @@ class Search:
         if len(states) == 0:
             return False
         if self.takes_policy:
-            values, offsets, operators, logs = scorer.values_and_policy(states)
-            self.insert(values, (offsets, operators, logs))
+            score: Callable[[np.ndarray], Any] = scorer.values_and_policy
         else:
-            self.insert(scorer.values(states))
+            score = scorer.values
+        scored: list[Any] = []
+        for portion in self.portions(states):
+            if scored and self.limits.seconds_left() <= 0:
+                return False
+            scored.append(score(portion))
+        if self.takes_policy:
+            self.insert(*joined(scored))
+        else:
+            self.insert(np.concatenate(scored))
         return True
+
+    def portions(self, states: np.ndarray) -> Iterator[np.ndarray]:
+        """So few states at a time that the clock is looked at often enough, however large the task is.
+
+        Their number depends on the task alone: values may differ in the last bit from batch to batch.
+        """
+        size = max(16, WORK_IN_A_PORTION // (self.task.fact_count + self.task.operator_count + 1))
+        return (states[i : i + size] for i in range(0, len(states), size))
 
     def expand(self, k: int | None = None, seconds: float = math.inf) -> np.ndarray:
         """Pop up to k nodes (by default a batch) and expand them; the new states, a row each.
@@ -98,7 +131,7 @@ class Search:
             return np.empty((0, self.task.words), np.uint64)
         return julia.view(julia.call("new_words", self.handle)).reshape(count, self.task.words)
 
-    def insert(self, values: np.ndarray, policy: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None) -> None:
+    def insert(self, values: np.ndarray, policy: Policy | None = None) -> None:
         """Values of the states that `expand` gave, in its order and in the user's costs; infinity marks a dead end.
 
         `policy`, for phs and levints, is offsets, operators and logarithms of their probabilities: those of state i lie

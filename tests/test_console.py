@@ -1,0 +1,68 @@
+"""Progress and tables: a bar on a terminal, a line now and then elsewhere, nothing for short work."""
+
+import os
+import pty
+import subprocess
+import sys
+
+from planrank import console
+
+WORK = """
+import sys, time
+from planrank import console
+console.PATIENCE = 0.0
+with console.Progress("digging", 3) as progress:
+    for i in range(3):
+        progress.show(f"depth {i}")
+        progress.advance()
+        time.sleep(0.15)
+assert "rich" in sys.modules
+"""
+
+
+def test_a_bar_on_a_terminal():
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        drawn += piece
+    assert process.wait(30) == 0 and process.stdout.read() == b""
+    process.stdout.close()
+    os.close(ours)
+    assert b"digging" in drawn and b"/3" in drawn and b"depth 2" in drawn
+
+
+def test_lines_elsewhere(capsys, monkeypatch):
+    with console.Progress("digging", 3) as progress:
+        progress.advance()
+    assert capsys.readouterr().err == ""  # too short to speak of
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0.0)
+    with console.Progress("digging", 3) as progress:
+        progress.show("depth 7")
+        progress.advance(2)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["planrank: digging: 0 of 3, depth 7, 0 s", "planrank: digging: 2 of 3, depth 7, 0 s"]
+
+
+def test_steps_are_lines_with_their_time(capsys):
+    steps = console.Steps()
+    with steps.step("laying out"):
+        pass
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "  laying out …" and lines[1].startswith("  laying out: done, ")
+    with console.Steps(quiet=True).step("laying out"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_a_table_is_as_wide_as_it_must_be():
+    drawn = console.table(["Name", "Count"], [["a [b]", "1"], ["x" * 200, "1,000"]]).splitlines()
+    assert drawn[2].split() == ["a", "[b]", "1"] and drawn[2].index("1") == drawn[3].index(",") + 3
+    assert len(drawn[3]) == 200 + 3 + 5
