@@ -3,21 +3,21 @@
     python benchmarks/batch.py [--count N] [--seconds S]
 
 For each shipped model, random problems of the largest sizes of the paper, GBFS with K = 1, 2, 4, 8 and 16 nodes a call:
-problems solved, expansions, and processor seconds over the problems that all K solve. Writes results/batch.md.
+problems solved, expansions, and processor seconds over the problems that all K solve. Writes results/batch.{md,json}.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import tempfile
 import time
-from pathlib import Path
 
-from tables import RESULTS, markdown, write
+import script
+from tables import machine, markdown, write
 
 from planrank import Model, Search, julia, load, paths
-from planrank.generators import GENERATORS
+from planrank.console import Progress
+from planrank.problems.random_problems import GENERATORS
+from planrank.task import Task
 
 BATCHES = (1, 2, 4, 8, 16)
 SIZES = {
@@ -27,52 +27,63 @@ SIZES = {
     "elevators": {"passengers": 16},
     "spanner": {"nuts": 15, "locations": 20},
 }
+QUICK_SIZES = {"blocksworld": {"blocks": 4}, "spanner": {"nuts": 2, "locations": 3}}
+HEADER = ["Domain", "K", "solved", "solved by all K", "expanded", "per plan step", "processor seconds"]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10, help="problems of each domain")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each search")
-    options = parser.parse_args()
+    parser = script.parser(__doc__)
+    parser.add_argument("--count", type=int, default=5, help="problems of each domain")
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each search")
+    options = script.parse(parser, quick={"count": 2, "seconds": 1.0})
+    sizes = QUICK_SIZES if options.quick else SIZES
     julia.module()
-    rows = []
-    for name, sizes in SIZES.items():
-        domain = paths.shared() / "domains" / name
-        model = Model.load(domain / "model.json")
-        tasks = [random_task(domain, name, sizes, seed) for seed in range(options.count)]
-        runs = {k: [run(task, model, k, options.seconds) for task in tasks] for k in BATCHES}
-        common = [i for i in range(len(tasks)) if all(runs[k][i][0] for k in BATCHES)]
-        for k in BATCHES:
-            solved = sum(one[0] for one in runs[k])
-            expanded, seconds, steps = (sum(runs[k][i][j] for i in common) for j in (1, 2, 3))
-            per_step = f"{expanded / max(steps, 1):.2f}"
-            counts = [f"{solved} of {len(tasks)}", str(len(common)), str(expanded), per_step, f"{seconds:.2f}"]
-            rows.append([name, str(k), *counts])
-    header = ["Domain", "K", "solved", "solved by all K", "expanded", "per plan step", "processor seconds"]
-    title = [
-        "# Nodes expanded for each call of the model",
-        "",
-        f"GBFS, {options.seconds:g} s a search, sizes {SIZES}.",
-        "",
-    ]
-    write(RESULTS, "batch", title + markdown(header, rows), [dict(zip(header, row, strict=True)) for row in rows])
+    figures = []
+    with Progress("searches", len(sizes) * len(BATCHES) * options.count) as progress:
+        for name in sizes:
+            figures += figures_of(name, sizes[name], options.count, options.seconds, progress)
+    shown = "; ".join(f"{name} {' '.join(f'{k} {v}' for k, v in size.items())}" for name, size in sizes.items())
+    title = ["# Nodes expanded for each call of the model", ""]
+    title += [f"GBFS with the shipped models, {options.seconds:g} s a search; {shown}; {machine()}.", ""]
+    write(options.results, "batch", title + markdown(HEADER, map(line_of, figures)), figures)
 
 
-def random_task(domain: Path, name: str, sizes: dict[str, int], seed: int):
-    with tempfile.TemporaryDirectory() as folder:
-        problem = Path(folder, "problem.pddl")
-        problem.write_text(GENERATORS[name](random.Random(seed), f"{name}-{seed}", **sizes))
-        return load(domain / "domain.pddl", problem)
+def figures_of(name: str, sizes: dict[str, int], count: int, seconds: float, progress: Progress) -> list[dict]:
+    """For each K: how many were solved and, over those that all K solve, expansions, plan steps and seconds."""
+    domain = paths.shared() / "domains" / name
+    model = Model.load(domain / "model.json")
+    texts = [GENERATORS[name](random.Random(seed), f"{name}-{seed}", **sizes) for seed in range(count)]
+    tasks = [load(domain / "domain.pddl", text) for text in texts]
+    runs: dict[int, list[dict]] = {k: [] for k in BATCHES}
+    for k in BATCHES:
+        for task in tasks:
+            runs[k].append(run(task, model, k, seconds))
+            progress.advance()
+    common = [i for i in range(count) if all(runs[k][i]["solved"] for k in BATCHES)]
+    found = []
+    for k in BATCHES:
+        counts = {"solved": sum(one["solved"] for one in runs[k]), "of": count, "solved_by_all": len(common)}
+        sums = {key: sum(runs[k][i][key] for i in common) for key in ("expanded", "steps", "seconds")}
+        found.append({"domain": name, "k": k} | counts | sums)
+    return found
 
 
-def run(task, model: Model, k: int, seconds: float) -> tuple[bool, int, float, int]:
-    """Whether it was solved, expansions, processor seconds, steps of the plan."""
+def run(task: Task, model: Model, k: int, seconds: float) -> dict:
     scorer = model.scorer(task)
     search = Search(task, "gbfs", batch=k)
     started = time.process_time()
     solved = search.run(scorer, seconds) == "solved"
-    return solved, search.expanded, time.process_time() - started, len(search.plan()) if solved else 0
+    spent, expanded = time.process_time() - started, search.expanded
+    steps = len(search.plan()) if solved else 0
+    search.release()
+    return {"solved": solved, "expanded": expanded, "steps": steps, "seconds": spent}
+
+
+def line_of(one: dict) -> list[str]:
+    per_step = f"{one['expanded'] / one['steps']:.2f}" if one["steps"] else "-"
+    counts = [f"{one['solved']} of {one['of']}", str(one["solved_by_all"]), str(one["expanded"])]
+    return [one["domain"], str(one["k"]), *counts, per_step, f"{one['seconds']:.2f}"]
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

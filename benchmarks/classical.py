@@ -1,94 +1,81 @@
 """How many problems does GBFS with hFF solve in a few seconds, the whole process counted? planrank and Fast Downward.
 
-Usage: python benchmarks/classical.py --instances FOLDER [--seconds 5] [--jobs 2] [--every N]
+    python benchmarks/classical.py --instances FOLDER [--seconds 5] [--jobs 2] [--every N]
 
-FOLDER holds `<domain>/domain.pddl` with problems beside it.
+FOLDER holds `<domain>/domain.pddl` with problems beside it; the two planners take turns. Writes
+results/classical.{md,json}.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
-import json
-import re
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results"
+import script
+from peers import ANSWER, peer_runs
+from tables import machine, markdown, write
+from toy import toy_problems
 
+from planrank.console import Progress
+from planrank.evaluation.runs import Row, key_of, run_missing, runs
+from planrank.evaluation.tables import trouble
+from planrank.parallel.pool import Pool
+from planrank.problems import fast_downward
+from planrank.problems.folders import Instance, find_instances
+from planrank.search.guides import Guide
 
-def planrank_command(domain: Path, problem: Path, folder: Path, seconds: float) -> list:
-    limit = ["--time-limit", seconds, "--plan-file", folder / "plan"]
-    return [sys.executable, "-m", "planrank", "solve", domain, problem, "--search", "gbfs", "--heuristic", "ff", *limit]
-
-
-def fast_downward_command(domain: Path, problem: Path, folder: Path, seconds: float) -> list:
-    driver = Path(importlib.util.find_spec("up_fast_downward").origin).parent / "downward/fast-downward.py"
-    files = ["--sas-file", folder / "sas", "--plan-file", folder / "plan"]
-    return [sys.executable, driver, *files, domain, problem, "--search", "eager_greedy([ff()])"]
-
-
-COMMANDS = {"planrank": planrank_command, "fast downward": fast_downward_command}
-
-
-def attempt(planner: str, domain: Path, problem: Path, seconds: float) -> dict:
-    """One cold process; solved means that it has ended with a plan before the clock has."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [str(part) for part in COMMANDS[planner](domain, problem, Path(folder), seconds)]
-        started = time.monotonic()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=folder)
-        except subprocess.TimeoutExpired:
-            return {"solved": False}
-        spent = time.monotonic() - started
-    if done.returncode in (1, 2, *range(30, 40)):
-        raise SystemExit(f"{planner} does not run: {done.stdout[-500:]}{done.stderr[-500:]}")
-    length = re.search(r"Plan length: (\d+) step", done.stdout)
-    if length is None:
-        return {"solved": False}
-    expanded = re.search(r"Expanded (\d+) state", done.stdout)
-    return {"solved": True, "seconds": spent, "length": int(length[1]), "expanded": int(expanded[1])}
+PLANNERS = {"ff": "planrank", "FD GBFS-hFF": "Fast Downward"}  # by the name of their guide
+MEANS = {"total_seconds": "mean seconds", "plan_length": "mean plan length", "expanded": "mean expansions"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--instances", type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--every", type=int, default=1, help="take only every so manyth problem")
-    options = parser.parse_args()
+    parser = script.parser(__doc__)
+    parser.add_argument("--instances", type=Path, metavar="FOLDER")
+    parser.add_argument("--seconds", type=float, default=5, help="for each process")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take only one problem in N")
+    options = script.parse(parser, "instances")
+    fast_downward.driver()  # if it is missing, that is said now
+    with script.folder_for(None) as scratch:
+        folder = toy_problems(scratch) if options.quick else options.instances
+        places = sorted(file.parent for file in folder.glob("*/domain.pddl"))
+        instances = {place.name: find_instances(place)[:: options.every] for place in places}
+        rows = run_all(instances, options.seconds, options.jobs)
+    figures = [figures_of(domain, guide, rows[domain]) for domain in rows for guide in PLANNERS]
+    head = f"{options.seconds:g} s of wall time for the whole process, {options.jobs} at a time"
+    head += f", one problem in {options.every}" if options.every > 1 else ""
+    note = "planrank leaves out steps of its plans that the goal does not need, Fast Downward does not."
+    lines = ["# GBFS with hFF", "", f"{head}; {machine()}. Means are over the problems solved. {note}", ""]
+    header = ["domain", "planner", "solved", *MEANS.values()]
+    lines += markdown(header, map(line_of, figures), left=2)
+    write(options.results, "classical", lines + trouble(row for some in rows.values() for row in some), figures)
 
-    rows = []
-    for domain in sorted(options.instances.resolve().glob("*/domain.pddl")):
-        problems = sorted(p for p in domain.parent.glob("*.pddl") if p != domain)[:: options.every]
-        runs = [(planner, domain, problem, options.seconds) for problem in problems for planner in COMMANDS]
-        with ThreadPoolExecutor(options.jobs) as pool:
-            outcomes = list(pool.map(lambda run: attempt(*run), runs))
-        for planner in COMMANDS:
-            mine = [o for run, o in zip(runs, outcomes, strict=True) if run[0] == planner]
-            solved = [o for o in mine if o["solved"]]
-            figures = {"domain": domain.parent.name, "planner": planner, "problems": len(mine), "solved": len(solved)}
-            for key in ("seconds", "length", "expanded"):
-                figures[key] = statistics.mean(o[key] for o in solved) if solved else None
-            rows.append(figures)
-            print(figures, flush=True)
 
-    table = ["| domain | planner | solved | mean seconds | mean plan length | mean expansions |", "|---" * 6 + "|"]
-    for r in rows:
-        means = " | ".join("" if r[k] is None else f"{r[k]:.2f}" for k in ("seconds", "length", "expanded"))
-        table.append(f"| {r['domain']} | {r['planner']} | {r['solved']} of {r['problems']} | {means} |")
-    head = f"GBFS with hFF, {options.seconds:g} s of wall time for the whole process, {options.jobs} at a time"
-    head += f", one problem in {options.every}.\n\n" if options.every > 1 else ".\n\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "classical.md").write_text(head + "\n".join(table) + "\n")
-    (RESULTS / "classical.json").write_text(json.dumps(rows, indent=1) + "\n")
-    print("\n".join(table))
+def run_all(instances: dict[str, list[Instance]], seconds: float, jobs: int) -> dict[str, list[Row]]:
+    """The rows of each domain."""
+    settings = {"time_limit": seconds, "memory_limit": None, "batch": 1, "cold": True}
+    wanted: dict[str, list[Row]] = {}
+    for domain, problems in instances.items():
+        ours = runs(problems, [Guide.of_heuristic("ff")], ["gbfs"], settings)
+        theirs = peer_runs(problems, ["FD GBFS-hFF"], seconds)
+        wanted[domain] = [run for pair in zip(ours, theirs, strict=True) for run in pair]
+    everything = [run for some in wanted.values() for run in some]
+    with Progress("runs", len(everything)) as progress:
+        done = run_missing(everything, ANSWER, Pool(jobs), None, lambda *_: progress.advance())
+    return {domain: [done[key_of(run)] for run in some] for domain, some in wanted.items()}
+
+
+def figures_of(domain: str, guide: str, rows: list[Row]) -> dict:
+    mine = [row for row in rows if row["guide"] == guide]
+    solved = [row for row in mine if row["status"] == "solved"]
+    means = {name: statistics.fmean(row[name] for row in solved) if solved else None for name in MEANS}
+    return {"domain": domain, "planner": PLANNERS[guide], "problems": len(mine), "solved": len(solved)} | means
+
+
+def line_of(one: dict) -> list[str]:
+    means = ["-" if one[name] is None else f"{one[name]:.2f}" for name in MEANS]
+    return [one["domain"], one["planner"], f"{one['solved']} of {one['problems']}", *means]
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

@@ -21,31 +21,47 @@ problems. To make it from the instances of the paper:
 from __future__ import annotations
 
 import argparse
-import sys
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import coverage_tables
-from peers import CONFIGURATIONS, peer_runs, run_peers
-from tables import RESULTS, Loads, ending_in_one_sentence, names
-from training import DOMAINS, job, parts_of, repeated, settings_of, train_all, trained, training_plans
+import script
+from peers import ANSWER, CONFIGURATIONS, peer_runs
+from toy import toy_training_data
+from training import (
+    DOMAINS,
+    QUICK,
+    Settings,
+    configuration,
+    is_trained,
+    parts_of,
+    repeated,
+    settings_of,
+    train_all,
+    training_plans,
+)
 
 from planrank.choices import LOSSES
-from planrank.commands.evaluate import show_progress, spread
-from planrank.datasets import Instance, find_instances
-from planrank.evaluation import Guide, evaluate, key_of, runs
-from planrank.generation import generate, standard_set
-from planrank.journal import read_rows
-from planrank.models import Model
-
-STAGES = ("train", "evaluate", "peers", "report")
+from planrank.cli.evaluate import spread
+from planrank.console import Progress
+from planrank.evaluation.runs import Row, evaluate, key_of, run_missing, runs
+from planrank.journal import Journal, read_rows
+from planrank.parallel.pool import Pool
+from planrank.problems import fast_downward
+from planrank.problems.folders import Instance, find_instances
+from planrank.problems.problem_sets import generate, standard_set
+from planrank.search.guides import Guide
 
 
 class Bench:
     """The options, and what follows from them: where everything is and what is to be run."""
 
-    def __init__(self, options: argparse.Namespace):
-        self.options = options
-        self.data, self.work = options.data.resolve(), options.work.resolve()
+    def __init__(self, options: argparse.Namespace, work: Path):
+        self.options, self.work = options, work
+        self.data = toy_training_data(work / "data") if options.quick else options.data.resolve()
         self.large = options.large is not None
         self.name = "large" if self.large else "coverage"
         self.seeds = [options.large] if self.large else list(range(options.seeds))
@@ -54,24 +70,23 @@ class Bench:
         self.time_limit = options.time_limit or (30.0 if self.large else 5.0)
         for domain in options.domains:
             find_instances(self.training_folder(domain))  # if there are none, that is said now
-        self.work.mkdir(parents=True, exist_ok=True)
-        self.rows, self.peer_rows = self.work / f"{self.name}.jsonl", self.work / f"{self.name}-peers.jsonl"
-        self.loads = Loads(self.work / f"{self.name}-load.jsonl")
+        self.rows, self.peer_rows = work / f"{self.name}.jsonl", work / f"{self.name}-peers.jsonl"
+        self.loads = Loads(work / f"{self.name}-load.jsonl")
 
-    def settings(self, domain: str) -> dict:
-        return settings_of(self.options.config, domain)
+    def settings(self, domain: str) -> Settings:
+        return settings_of(self.options.config, domain) | (QUICK if self.options.quick else {})
 
     def training_folder(self, domain: str) -> Path:
         return self.data / DOMAINS[domain]
 
-    def model_jobs(self, domain: str) -> list[dict]:
-        """A model for every loss and seed, called like loss-seedN."""
+    def configurations(self, domain: str) -> list[Settings]:
+        """Of a model for every loss and seed, called like loss-seedN."""
         found = []
         for seed in self.seeds:
             for loss in self.options.losses:
                 out = self.work / "models" / domain / f"{loss}-seed{seed}.safetensors"
                 settings = self.settings(domain) | {"loss": loss, "seed": seed}
-                found.append(job(out, self.training_folder(domain), settings))
+                found.append(configuration(out, self.training_folder(domain), settings))
         return found
 
     def instances(self, domain: str) -> list[Instance]:
@@ -85,20 +100,39 @@ class Bench:
         return spread(found, self.options.limit)
 
     def guides(self, domain: str) -> list[Guide]:
-        return [Guide.of_model(one["out"]) for one in self.model_jobs(domain) if trained(one)]
+        return [Guide.of_model(one["out"]) for one in self.configurations(domain) if is_trained(one)]
 
-    def progress(self, stage: str):
-        def note(row: dict, done: int, count: int) -> None:
-            self.loads.note(stage)
-            if sys.stderr.isatty():
-                show_progress(row, done, count)
+    @contextmanager
+    def progress(self, stage: str, domain: str) -> Iterator[Callable[[Row, int, int], None]]:
+        """What is called after every run: shows how far it is, and notes the load."""
+        with Progress(f"{stage}, {domain}") as progress:
 
-        return note
+            def note(row: Row, done: int, count: int) -> None:
+                self.loads.note(stage)
+                progress.total, progress.done = count, done
+                progress.draw()
+
+            yield note
+
+
+class Loads:
+    """The machine's load, noted whenever a run is done, in a file so that an interrupted benchmark keeps it."""
+
+    def __init__(self, file: Path):
+        self.file = file
+        self.journal = Journal(file)
+
+    def note(self, stage: str) -> None:
+        self.journal.add({"stage": stage, "load": os.getloadavg()[0]})
+
+    def mean(self, stage: str) -> float | None:
+        noted = [row["load"] for row in read_rows(self.file) if row["stage"] == stage]
+        return statistics.fmean(noted) if noted else None
 
 
 def train(bench: Bench) -> None:
     """Neighbours in the queue are of different domains, so that they do not build the same examples at once."""
-    by_domain = [bench.model_jobs(domain) for domain in bench.options.domains]
+    by_domain = [bench.configurations(domain) for domain in bench.options.domains]
     train_all([one for turn in zip(*by_domain, strict=True) for one in turn], bench.options.jobs)
 
 
@@ -108,16 +142,19 @@ def evaluate_models(bench: Bench) -> None:
         if not guides:
             print(f"{domain}: no model is trained yet")
             continue
-        settings = {"jobs": bench.options.jobs, "cold": True, "out": bench.rows, "progress": bench.progress("evaluate")}
-        rows = evaluate(bench.instances(domain), guides, bench.searches, bench.time_limit, **settings)
+        with bench.progress("evaluate", domain) as progress:
+            settings = {"jobs": bench.options.jobs, "cold": True, "out": bench.rows, "progress": progress}
+            rows = evaluate(bench.instances(domain), guides, bench.searches, bench.time_limit, **settings)
         solved = sum(row["status"] == "solved" for row in rows)
         print(f"{domain}: {solved} of {len(rows)} runs solved", flush=True)
 
 
-def run_all_peers(bench: Bench) -> None:
+def run_peers(bench: Bench) -> None:
+    fast_downward.driver()  # if it is missing, that is said now
     for domain in bench.options.domains:
         wanted = peer_runs(bench.instances(domain), bench.peers, bench.time_limit)
-        run_peers(wanted, bench.options.jobs, bench.peer_rows, bench.progress("peers"))
+        with bench.progress("peers", domain) as progress:
+            run_missing(wanted, ANSWER, Pool(bench.options.jobs), bench.peer_rows, progress)
         print(f"{domain}: {len(wanted)} runs of peers done", flush=True)
 
 
@@ -132,12 +169,7 @@ def report(bench: Bench) -> None:
         wanted += peer_runs(instances, bench.peers, bench.time_limit)
         rows = [done[key_of(run)] | run for run in wanted if key_of(run) in done]
         missing += len(wanted) - len(rows)
-        plans, unproved = training_plans(bench.training_folder(domain), bench.settings(domain))
-        models = [Model.load(guide.model).metadata for guide in guides]
-        training = {"plans": plans, "unproved": unproved, "models": models}
-        parts = parts_of(bench.training_folder(domain), bench.settings(domain))
-        test = {"problems": len(instances), "seen": repeated(instances, parts["train"] + parts["validation"])}
-        found[domain] = {"rows": rows, "test": test, "training": training}
+        found[domain] = {"rows": rows} | told_of(bench, domain, instances, guides)
     conditions = {
         "seconds": bench.time_limit,
         "jobs": bench.options.jobs,
@@ -149,30 +181,46 @@ def report(bench: Bench) -> None:
     (coverage_tables.large if bench.large else coverage_tables.coverage)(found, conditions, bench.options.results)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="labelled problems, see the head of this file")
-    parser.add_argument("--domains", type=names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
-    parser.add_argument("--losses", type=names(LOSSES), default=["lstar", "l2"], metavar="NAME,…")
+def told_of(bench: Bench, domain: str, instances: list[Instance], guides: list[Guide]) -> dict:
+    """What was tested on and what was learned from."""
+    folder, settings = bench.training_folder(domain), bench.settings(domain)
+    parts = parts_of(folder, settings)
+    test = {"problems": len(instances), "seen": repeated(instances, parts["train"] + parts["validation"])}
+    plans, unproved = training_plans(folder, settings)
+    models = [guide.model.metadata for guide in guides if guide.model]
+    return {"test": test, "training": {"plans": plans, "unproved": unproved, "models": models}}
+
+
+STAGES = {"train": train, "evaluate": evaluate_models, "peers": run_peers, "report": report}
+
+
+def parsed() -> argparse.Namespace:
+    parser = script.parser(__doc__)
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="labelled problems, see above")
+    parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
+    parser.add_argument("--losses", type=script.names(LOSSES), default=["lstar", "l2"], metavar="NAME,…")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="models of each loss: seeds 0 to N - 1")
-    parser.add_argument("--searches", type=names(["gbfs", "astar"]), default=["gbfs", "astar"], metavar="NAME,…")
+    parser.add_argument("--searches", type=script.names(["gbfs", "astar"]), default=["gbfs", "astar"], metavar="NAME,…")
     parser.add_argument("--time-limit", type=float, metavar="S", help="for each run; by default 5, with --large 30")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--limit", type=int, metavar="N", help="test problems of each domain, spread over all")
     parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
     parser.add_argument("--work", type=Path, default=Path("planrank-coverage"), help="models and rows are kept here")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the tables go here")
     parser.add_argument("--config", type=Path, default=Path(__file__).with_suffix(".toml"), help="how to train")
     parser.add_argument(
         "--large", type=int, nargs="?", const=0, metavar="SEED", help="the large sets, models of a seed"
     )
-    options = parser.parse_args()
-    stages = {"train": train, "evaluate": evaluate_models, "peers": run_all_peers, "report": report}
-    with ending_in_one_sentence():
-        bench = Bench(options)
+    quick = {"domains": ["ferry"], "seeds": 1, "jobs": 1, "limit": 1, "work": None}
+    return script.parse(parser, "data", quick=quick)
+
+
+def main() -> None:
+    options = parsed()
+    with script.folder_for(options.work) as work:
+        bench = Bench(options, work)
         for stage in [options.stage] if options.stage else STAGES:
-            stages[stage](bench)
+            STAGES[stage](bench)
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

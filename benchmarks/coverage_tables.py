@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tables import markdown, spread, write
 
-from planrank.report import trouble
+from planrank.evaluation.tables import trouble
 
 LOSS_NAMES = {"lstar": "L*", "lgbfs": "L_gbfs", "lrt": "L_rt", "l2": "L2", "lbe": "L_be", "levin": "Levin"}
 SEARCH_NAMES = {"gbfs": "GBFS", "astar": "A*"}
@@ -212,7 +212,8 @@ def conditions_text(conditions: dict) -> str:
         f"{conditions['seconds']:g} s of wall time for each whole process, {conditions['jobs']} at a time; mean load "
         f"of the machine {models} with the models, {peers} with the peers. Models of the seeds "
         f"{', '.join(map(str, conditions['seeds']))}: the mean of the seeds and, in brackets, the least to the most. "
-        f"Means are over the problems solved; expansions per step are all expansions over all steps.{unfinished}"
+        "Means are over the problems solved; expansions per step are all expansions over all steps. Plan lengths of "
+        f"models are after needless steps were left out, those of peers are as they came.{unfinished}"
     )
 
 
@@ -222,36 +223,30 @@ def trouble_lines(found: dict[str, dict]) -> list[str]:
     return ["## What went wrong", "", *lines, ""] if lines else []
 
 
-def coverage(found: dict[str, dict], conditions: dict, folder: Path) -> None:
+BAR_HEADER = ["domain", "bar", "limit", "reached", "verdict", "seeds that meet it", "paper's best cell"]
+WHERE_BOTH = "expansions per step where both solve"
+ORDER_HEADER = ["domain", "search", "solved, L*", "solved, L2", "the paper's order", f"{WHERE_BOTH}, L*", "L2"]
+TEST_HEADER = ["domain", "problems", "solved from the start", "also among those of training and validation"]
+
+
+def coverage(found: dict[str, dict], conditions: dict, folder: Path | None) -> None:
     guides = {domain: by_guide(one["rows"]) for domain, one in found.items()}
     figures = {domain: {name: figures_of(rows) for name, rows in g.items()} for domain, g in guides.items()}
     bars = [one for domain, g in guides.items() for one in bars_of(domain, g)]
     order = [one for domain, g in guides.items() for one in order_of(domain, g)]
     lines = ["# Coverage of the paper's five domains", "", conditions_text(conditions), ""]
-    lines += markdown(GUIDE_HEADER, [line for domain, f in figures.items() for line in guide_lines(domain, f)])
+    lines += markdown(GUIDE_HEADER, [line for domain, f in figures.items() for line in guide_lines(domain, f)], left=2)
     lines += ["", "## Bars, GBFS with L*", "", "Plan lengths on the problems that both solve.", ""]
-    lines += markdown(
-        ["domain", "bar", "limit", "reached", "verdict", "seeds that meet it", "paper's best cell"], map(bar_line, bars)
-    )
+    lines += markdown(BAR_HEADER, map(bar_line, bars), left=2)
     lines += ["", "## L* against L2", "", "The paper's order: ranking solves at least as many as regression.", ""]
-    where_both = "expansions per step where both solve"
-    header = ["domain", "search", "solved, L*", "solved, L2", "the paper's order", f"{where_both}, L*", "L2"]
-    lines += markdown(header, map(order_line, order))
+    lines += markdown(ORDER_HEADER, map(order_line, order), left=2)
     lines += ["", "## Test problems", ""]
-    header = ["domain", "problems", "solved from the start", "also among those of training and validation"]
-    lines += markdown(header, [test_line(domain, one) for domain, one in found.items()])
+    lines += markdown(TEST_HEADER, [test_line(domain, one) for domain, one in found.items()])
     lines += ["", "## Training", ""]
-    lines += [*markdown(TRAINING_HEADER, training_lines(found)), "", *trouble_lines(found)]
+    lines += [*markdown(TRAINING_HEADER, training_lines(found), left=3), "", *trouble_lines(found)]
     training = {d: {k: v for k, v in one["training"].items() if k != "models"} for d, one in found.items()}
-    test = {domain: one["test"] for domain, one in found.items()}
-    kept = {
-        "conditions": conditions,
-        "test": test,
-        "training": training,
-        "guides": figures,
-        "bars": bars,
-        "order": order,
-    }
+    kept = {"conditions": conditions, "test": {domain: one["test"] for domain, one in found.items()}}
+    kept |= {"training": training, "guides": figures, "bars": bars, "order": order}
     write(folder, "coverage", lines, kept)
 
 
@@ -260,13 +255,13 @@ def size_of(row: dict) -> str:
     return Path(row["problem"]).stem.partition("-")[2]
 
 
-def large(found: dict[str, dict], conditions: dict, folder: Path) -> None:
+def large(found: dict[str, dict], conditions: dict, folder: Path | None) -> None:
     figures: dict[str, dict] = {}
     for domain, one in found.items():
         for size in sorted({size_of(row) for row in one["rows"]}):
             rows = [row for row in one["rows"] if size_of(row) == size]
             figures[f"{domain} {size}"] = {name: figures_of(seeds) for name, seeds in by_guide(rows).items()}
     lines = ["# Problems larger than any seen in training", "", conditions_text(conditions), ""]
-    lines += markdown(GUIDE_HEADER, [line for title, f in figures.items() for line in guide_lines(title, f)])
+    lines += markdown(GUIDE_HEADER, [line for title, f in figures.items() for line in guide_lines(title, f)], left=2)
     lines += ["", *trouble_lines(found)]
     write(folder, "large", lines, {"conditions": conditions, "guides": figures})

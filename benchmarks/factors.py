@@ -12,22 +12,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import statistics
-import subprocess
-import sys
-from contextlib import closing
 from pathlib import Path
 
-from tables import RESULTS, ending_in_one_sentence, markdown, names, spread, write
-from training import DOMAINS, Trainer, job, parts_of, settings_of, trained
+import script
+from tables import markdown, spread, write
+from toy import toy_training_data
+from training import DOMAINS, QUICK, configuration, is_trained, parts_of, settings_of
 
-from planrank.commands.evaluate import spread as some_of
-from planrank.config import TrainConfig
-from planrank.datasets import in_rounds
-from planrank.evaluation import answered
+from planrank import Model, TrainConfig, load
+from planrank.cli.evaluate import spread as some_of
+from planrank.console import Progress, say
 from planrank.journal import Journal, read_rows
+from planrank.learning.selection import searched
+from planrank.learning.train import train_job
+from planrank.parallel.pool import Job, Pool
+from planrank.problems.splits import in_rounds
 
 BASE = "default"
 FACTORS: dict[str, dict[str, object]] = {
@@ -54,61 +55,46 @@ FACTORS: dict[str, dict[str, object]] = {
     "20 training problems": {"max_instances": 20},
 }
 # What makes two rows the same.
-KEY = ("domain", "settings", "search", "cap", "limit")
+KEY = ("name", "settings", "search", "cap", "limit")
 
 
-class Experimenter(Trainer):
-    """Trains the model of a job unless it is there, and searches with it in a process of its own."""
-
-    def answer(self, one: dict) -> dict:
-        if not trained(one):
-            answer = super().answer(one)
-            if answer["status"] != "trained":
-                return answer
-        self.start([sys.executable, __file__, "--measure", json.dumps(one)], stderr=subprocess.PIPE)
-        out, errors = self.process.communicate()
-        if self.process.returncode != 0:
-            return {"status": "failed", "reason": (errors.strip().splitlines() or ["no answer"])[-1]}
-        return {"status": "measured", "tasks": json.loads(out)}
-
-
-def measure(one: dict) -> list[list[int]]:
-    """For every problem of the validation split: whether it is solved, expansions, steps of the plan."""
-    from planrank.evaluation import evaluate_in_process
-    from planrank.models import Model
-    from planrank.task import load
-
-    model, found = Model.load(one["out"]), []
-    for instance in validation_problems(Path(one["domain"]), one["settings"], one["limit"]):
-        task = load(instance.domain, instance.problem)
-        tally = evaluate_in_process([task], model.scorer, one["search"], max_expansions=one["cap"])
-        found.append([tally.solved, tally.expansions, tally.plan_steps])
+def experiments(options: argparse.Namespace, work: Path) -> list[dict]:
+    """Everything to be trained and searched with; a choice that the default makes already is no factor."""
+    base = settings_of(options.config) | {"steps": options.steps, "validate_every": options.steps}
+    # The searches of training are of no use here: one at the end, as short as can be.
+    base |= {"validation_instances": 1, "validation_expansions": 1}
+    usual = TrainConfig(domain="any", **base)
+    data = toy_training_data(work / "data") if options.quick else options.data.resolve()
+    terms = {"search": options.search, "cap": options.cap, "limit": options.limit}
+    found = []
+    for seed in range(options.seeds):
+        for factor in options.factors:
+            if factor != BASE and all(getattr(usual, key) == value for key, value in FACTORS[factor].items()):
+                continue
+            stem = f"{re.sub(r'[^a-z0-9.]+', '-', factor)}-seed{seed}"
+            settings = base | FACTORS[factor] | {"seed": seed}
+            for name in options.domains:
+                # Steps are in the folder's name, so that runs of different lengths do not get in each other's way.
+                out = work / f"steps{options.steps}" / name / f"{stem}.safetensors"
+                config = configuration(out, data / DOMAINS[name], settings)
+                told = {"factor": factor, "name": name, "seed": seed, "settings": settings}
+                found.append(told | terms | {"config": config})
     return found
 
 
-def validation_problems(folder: Path, settings: dict, limit: int) -> list:
-    return some_of(in_rounds(parts_of(folder, settings)["validation"]), limit)
-
-
-def experiments(options: argparse.Namespace) -> list[dict]:
-    """Every job; a choice that the default makes already is no factor."""
-    base = settings_of(options.config) | {"steps": options.steps}
-    # The searches of training are of no use here: one at the end, as short as can be.
-    base |= {"validate_every": options.steps, "validation_instances": 1, "validation_expansions": 1}
-    usual = TrainConfig(domain="any", **base)
-    found = []
-    for seed in range(options.seeds):
-        for name in options.factors:
-            if name != BASE and all(getattr(usual, key) == value for key, value in FACTORS[name].items()):
-                continue
-            for domain in options.domains:
-                stem = f"{re.sub(r'[^a-z0-9.]+', '-', name)}-seed{seed}"
-                # Steps are in the folder's name, so that runs of different lengths do not get in each other's way.
-                out = options.work.resolve() / f"steps{options.steps}" / domain / f"{stem}.safetensors"
-                folder = options.data.resolve() / DOMAINS[domain]
-                one = job(out, folder, base | FACTORS[name] | {"seed": seed})
-                terms = {"search": options.search, "cap": options.cap, "limit": options.limit}
-                found.append(one | terms | {"factor": name, "name": domain, "seed": seed, "time_limit": None})
+def experiment(one: dict) -> list[list[int]]:
+    """A job: train the model unless it is there; for every validation problem whether it is solved, expansions, steps
+    of the plan."""
+    config, found = one["config"], []
+    if not is_trained(config):
+        Path(config["out"]).parent.mkdir(parents=True, exist_ok=True)
+        train_job(config)
+    model = Model.load(config["out"])
+    problems = in_rounds(parts_of(Path(config["domain"]), config)["validation"])
+    for instance in some_of(problems, one["limit"]):
+        task = load(instance.domain, instance.problem)
+        figures = searched([task], model.scorer, one["search"], max_expansions=one["cap"])
+        found.append([figures.solved, figures.expansions, figures.plan_steps])
     return found
 
 
@@ -116,21 +102,24 @@ def key_of(one: dict) -> str:
     return json.dumps([one[name] for name in KEY], sort_keys=True)
 
 
-def run(wanted: list[dict], file: Path, jobs: int) -> list[dict]:
-    """The rows of all experiments, those that are missing made now. One that fails is told and left out."""
+def run(wanted: list[dict], file: Path, processes: int) -> list[dict]:
+    """The rows of all experiments, those that are missing made now. One that fails is left out, and that is said."""
     done = {key_of(row): row for row in read_rows(file)}
     missing = [one for one in wanted if key_of(one) not in done]
     journal = Journal(file)
-    with closing(answered(missing, Experimenter, jobs)) as answers:
-        for count, row in enumerate(answers, 1):
-            title = f"{count} of {len(missing)}  {row['name']}, {row['factor']}, seed {row['seed']}"
-            if row["status"] != "measured":
-                print(f"{title}: {row['reason']}", flush=True)
+    jobs = [Job("factors:experiment", {"one": one}) for one in missing]
+    with Progress("experiments", len(missing)) as progress:
+        for number, answer in Pool(processes).map(jobs):
+            one = missing[number]
+            title = f"{one['name']}, {one['factor']}, seed {one['seed']}"
+            progress.advance()
+            progress.show(title)
+            if answer.error is not None:
+                say(f"{title}: {answer.error}")
                 continue
-            row = {name: row[name] for name in (*KEY, "factor", "name", "seed", "tasks")}
+            row = {name: one[name] for name in (*KEY, "factor", "seed")} | {"tasks": answer.value}
             journal.add(row)
             done[key_of(row)] = row
-            print(f"{title}: {sum(s for s, _, _ in row['tasks'])} of {len(row['tasks'])} solved", flush=True)
     return [done[key_of(one)] | one for one in wanted if key_of(one) in done]
 
 
@@ -147,34 +136,37 @@ def figures_of(rows: list[dict]) -> dict[str, list]:
     return found
 
 
-def ratio(mine: dict[str, list], base: dict[str, list]) -> float | None:
+def ratio(mine: dict[str, list], base: dict[str, list] | None) -> float | None:
     """Expansions against those of the default, in the mean of the seeds."""
+    if base is None:
+        return None
     pair = [statistics.fmean(one["all_expansions"]) for one in (mine, base)]
     return pair[0] / pair[1] if all(pair) else None
 
 
+def line_of(factor: str, domains: list[str], figures: dict[str, dict[str, dict]]) -> list[str]:
+    """A cell for each domain, and the geometric mean of the ratios to the default."""
+    cells, ratios = [], []
+    for domain in domains:
+        one = figures[factor].get(domain)
+        if one is None:
+            cells.append("-")
+            continue
+        share = 100 * statistics.fmean(done / of for done, of in zip(one["solved"], one["of"], strict=True))
+        relative = ratio(one, figures.get(BASE, {}).get(domain))
+        beside = "" if relative is None else f", {relative:.2f}"
+        cells.append(f"{share:.0f} %, {spread(one['expansions_per_step'])}{beside}")
+        ratios += [] if relative is None else [relative]
+    return [factor, *cells, f"{statistics.geometric_mean(ratios):.2f}" if ratios else "-"]
+
+
 def report(rows: list[dict], options: argparse.Namespace) -> None:
     figures: dict[str, dict[str, dict]] = {}
-    for name in options.factors:
+    for factor in options.factors:
         for domain in options.domains:
-            mine = [row for row in rows if row["factor"] == name and row["name"] == domain]
+            mine = [row for row in rows if row["factor"] == factor and row["name"] == domain]
             if mine:
-                figures.setdefault(name, {})[domain] = figures_of(mine)
-    lines = []
-    for name, by_domain in figures.items():
-        cells, ratios = [], []
-        for domain in options.domains:
-            one, base = by_domain.get(domain), figures.get(BASE, {}).get(domain)
-            if one is None:
-                cells.append("-")
-                continue
-            shares = [100 * done / of for done, of in zip(one["solved"], one["of"], strict=True)]
-            cell = f"{statistics.fmean(shares):.0f} %, {spread(one['expansions_per_step'])}"
-            if base is not None and (relative := ratio(one, base)) is not None:
-                ratios.append(relative)
-                cell += f", {relative:.2f}"
-            cells.append(cell)
-        lines.append([name, *cells, f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}" if ratios else "-"])
+                figures.setdefault(factor, {})[domain] = figures_of(mine)
     counts = ", ".join(f"{d} {f['of'][0]}" for d, f in next(iter(figures.values()), {}).items())
     default = ", ".join(f"{key} {value}" for key, value in settings_of(options.config).items())
     head = (
@@ -184,19 +176,17 @@ def report(rows: list[dict], options: argparse.Namespace) -> None:
         "and all expansions, those on unsolved problems too, against the default's. Last: the geometric mean of these "
         "ratios."
     )
+    lines = [line_of(factor, options.domains, figures) for factor in figures]
     table = markdown(["changed", *options.domains, "expansions / default's"], lines)
     kept = {"steps": options.steps, "seeds": options.seeds, "search": options.search, "cap": options.cap}
     write(options.results, "factors", ["# One choice at a time", "", head, "", *table], kept | {"figures": figures})
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["--measure"]:
-        print(json.dumps(measure(json.loads(sys.argv[2]))))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="labelled problems, as for coverage.py")
-    parser.add_argument("--domains", type=names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
-    parser.add_argument("--factors", type=lambda text: text.split(";"), default=list(FACTORS), metavar="NAME;…")
+def parsed() -> argparse.Namespace:
+    parser = script.parser(__doc__)
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="labelled problems, as for coverage.py")
+    parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
+    parser.add_argument("--factors", type=factor_names, default=list(FACTORS), metavar="NAME;…")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds 0 to N - 1")
     parser.add_argument("--steps", type=int, default=1500, help="of each training")
     parser.add_argument("--search", choices=["gbfs", "astar"], default="gbfs")
@@ -204,16 +194,24 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=40, metavar="N", help="validation problems of each domain")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--work", type=Path, default=Path("planrank-factors"), help="models and rows are kept here")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the table goes here")
     parser.add_argument("--config", type=Path, default=Path(__file__).with_name("coverage.toml"), help="how to train")
-    options = parser.parse_args()
-    unknown = [name for name in options.factors if name not in FACTORS]
+    quick = {"domains": ["ferry"], "factors": [BASE, "layers 1"], "seeds": 1, "limit": 2, "jobs": 1, "work": None}
+    return script.parse(parser, "data", quick=quick | {"steps": QUICK["steps"], "cap": 100})
+
+
+def factor_names(text: str) -> list[str]:
+    found = text.split(";")
+    unknown = [name for name in found if name not in FACTORS]
     if unknown:
-        parser.error(f"unknown factor {unknown[0]!r}, expected {'; '.join(FACTORS)}")
-    options.work.mkdir(parents=True, exist_ok=True)
-    with ending_in_one_sentence():
-        report(run(experiments(options), options.work / "factors.jsonl", options.jobs), options)
+        raise argparse.ArgumentTypeError(f"unknown factor {unknown[0]!r}, expected {'; '.join(FACTORS)}")
+    return found
+
+
+def main() -> None:
+    options = parsed()
+    with script.folder_for(options.work) as work:
+        report(run(experiments(options, work), work / "factors.jsonl", options.jobs), options)
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

@@ -1,302 +1,140 @@
 """How long does planrank take to parse and ground, against other planners' front ends?
 
-    python benchmarks/grounding.py --instances FOLDER [--quick] [--peers translator,pymimir,tarski]
+    python benchmarks/grounding.py --instances FOLDER [--peers translator,pymimir,tarski]
 
 Every tool runs in a process of its own that stays alive, so that interpreter start does not count; the tools take
-turns on each instance, the median of the repeats counts. Results go to benchmarks/results/grounding.{md,json} and,
-where matplotlib is installed, a plot of seconds against ground actions to grounding.svg.
+turns from instance to instance, the median of the repeats counts. Writes results/grounding.{md,json} and a plot of
+seconds against ground actions, grounding.svg.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import os
-import platform
 import re
-import select
-import signal
 import statistics
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+import script
+from grounders import PACKAGES, is_installed
+from tables import machine, markdown, write
+from toy import toy_problems
+
+from planrank.console import Progress
+from planrank.parallel.pool import Answer, Job, Pool
+from planrank.problems.folders import Instance, find_instances
+
 BARS = {"pymimir": 0.7, "translator": 0.2}
+GRACE_SECONDS = 5.0  # for the repeats of what takes less than a second
 
 
-# Each worker answers requests (domain, problem) with (seconds, facts, actions).
+def main() -> None:
+    parser = script.parser(__doc__)
+    parser.add_argument("--instances", type=Path, metavar="FOLDER", help="searched for problems")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take only one instance in N")
+    parser.add_argument("--only", default="", help="regular expression the instance's path must match")
+    parser.add_argument("--peers", type=script.names(PACKAGES), default=["translator", "pymimir"], metavar="NAME,…")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=60, metavar="S", help="for each instance and tool")
+    options = script.parse(parser, "instances", quick={"repeats": 1})
+    peers = [peer for peer in options.peers if is_installed(peer)]
+    with script.folder_for(None) as scratch:
+        folder = toy_problems(scratch) if options.quick else options.instances.resolve()
+        found = [one for one in find_instances(folder) if re.search(options.only, str(one.problem))][:: options.every]
+        rows = []
+        with Progress("instances", len(found)) as progress:
+            for instance, answers in asked(["planrank", *peers], found, options.repeats, options.timeout):
+                rows.append(row_of(str(instance.problem.relative_to(folder)), answers, options.timeout))
+                progress.advance()
+    write(options.results, "grounding", report(rows, peers, options.repeats), rows)
+    if options.results is not None:
+        plot(rows, peers, options.results / "grounding.svg")
 
 
-def planrank_worker():
-    from planrank import task
-
-    def run(domain: str, problem: str):
-        start = time.perf_counter()
-        loaded = task.load(domain, problem)
-        seconds = time.perf_counter() - start
-        return seconds, loaded.fact_count, loaded.operator_count
-
-    return run
-
-
-def translator_worker():
-    from fast_downward.translate import instantiate, normalize, options, pddl_parser
-
-    options.set_options(["domain", "problem"])
-
-    def run(domain: str, problem: str):
-        start = time.perf_counter()
-        lifted = pddl_parser.open(domain, problem)
-        normalize.normalize(lifted)
-        _, facts, actions, *_ = instantiate.explore(lifted)
-        return time.perf_counter() - start, len(facts), len(actions)
-
-    return run
+def asked(
+    tools: list[str], instances: list[Instance], repeats: int, timeout: float
+) -> Iterator[tuple[Instance, dict[str, Answer]]]:
+    """Each instance with the answers of the tools. A pool sends its next job when it is asked for the next answer, so
+    the tools run one after the other."""
+    limit = timeout + GRACE_SECONDS
+    pools = []
+    for tool in tools:
+        jobs = []
+        for one in instances:
+            question = {"name": tool, "domain": str(one.domain), "problem": str(one.problem), "repeats": repeats}
+            jobs.append(Job("grounders:measure", question, limit))
+        pools.append(Pool(1, f"grounders:warm_up_{tool}").map(jobs))
+    for instance, answers in zip(instances, zip(*pools, strict=True), strict=True):
+        yield instance, {tool: answer for tool, (_, answer) in zip(tools, answers, strict=True)}
 
 
-def pymimir_worker():
-    from pymimir.advanced.formalism import ParserOptions, Problem
-    from pymimir.advanced.search import LiftedGrounder
-
-    def run(domain: str, problem: str):
-        start = time.perf_counter()
-        actions = LiftedGrounder(Problem.create(domain, problem, ParserOptions())).create_ground_actions()
-        return time.perf_counter() - start, None, len(actions)
-
-    return run
-
-
-def tarski_worker():
-    from tarski.grounding import LPGroundingStrategy
-    from tarski.io import PDDLReader
-
-    def run(domain: str, problem: str):
-        start = time.perf_counter()
-        reader = PDDLReader(raise_on_error=True)
-        reader.parse_domain(domain)
-        grounding = LPGroundingStrategy(reader.parse_instance(problem))
-        actions = sum(len(bindings) for bindings in grounding.ground_actions().values())
-        return time.perf_counter() - start, None, actions
-
-    return run
+def row_of(instance: str, answers: dict[str, Answer], timeout: float) -> dict:
+    row: dict = {"instance": instance}
+    for tool, answer in answers.items():
+        told = answer.value or {"error": "crashed, or no answer in time" if answer.lost else str(answer.error)}
+        if "error" not in told and told["seconds"][0] > timeout:
+            told = {"error": f"over {timeout:g} s"}
+        row[tool] = statistics.median(told["seconds"]) if "error" not in told else None
+        if "error" in told:
+            row[f"{tool}_error"] = re.sub(r"/\S*/", "", told["error"].split("\n")[0])
+        else:
+            row[f"{tool}_actions"] = told["actions"]
+    return row
 
 
-WORKERS = {
-    "planrank": planrank_worker,
-    "translator": translator_worker,
-    "pymimir": pymimir_worker,
-    "tarski": tarski_worker,
-}
+def ratios_to(peer: str, rows: list[dict]) -> dict[str, float]:
+    """Seconds of planrank over those of the peer, for the instances that both ground."""
+    return {row["instance"]: row["planrank"] / row[peer] for row in rows if row["planrank"] and row[peer]}
 
 
-def serve(name: str) -> None:
-    """The worker process: answers go to the real standard output, what the tools print goes nowhere."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    run = WORKERS[name]()
-    for line in sys.stdin:
-        domain, problem = line.rstrip("\n").split("\t")
-        try:
-            answer = run(domain, problem)
-        except BaseException as error:  # a tool may call sys.exit on what it does not support
-            answer = f"{type(error).__name__}: {error}"[:200]
-        print(json.dumps(answer), file=answers, flush=True)
-
-
-class Tool:
-    def __init__(self, name: str, command: list[str], timeout: float, warm_up: list[tuple[Path, Path]]):
-        self.name, self.command, self.timeout, self.warm_up = name, command, timeout, warm_up
-        self.process = None
-
-    def ask(self, domain: Path, problem: Path):
-        """(seconds, facts, actions), or a sentence that says why not."""
-        if self.process is None:
-            self.start()
-        return self.answer(domain, problem, self.timeout)
-
-    def start(self) -> None:
-        """A new process, warmed up: the first calls load and compile what later ones only use."""
-        self.process = subprocess.Popen(
-            self.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=ROOT,
-            start_new_session=True,
-        )
-        for domain, problem in self.warm_up:
-            if self.process:
-                self.answer(domain, problem, 300)
-
-    def answer(self, domain: Path, problem: Path, timeout: float):
-        try:
-            self.process.stdin.write(f"{domain}\t{problem}\n".encode())
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it died before: nothing comes back below
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout)
-        line = self.process.stdout.readline() if ready else b""
-        if not line:
-            os.killpg(self.process.pid, signal.SIGKILL)  # tarski starts clingo in a process of its own
-            self.process.wait()
-            self.process = None
-            return "crashed" if ready else f"over {timeout:.0f} s"
-        return json.loads(line)
-
-
-def domain_of(problem: Path) -> Path | None:
-    """The collection's conventions: domain.pddl, or a domain file that carries the problem's number or name."""
-    number = re.match(r"p?\d+|[^-_.]+", problem.stem)
-    names = [f"domain_{problem.name}", f"domain-{problem.name}", f"{problem.stem}-domain.pddl"]
-    names += [f"{number.group()}-domain.pddl", f"domain_{number.group()}.pddl"] if number else []
-    for name in [*names, "domain.pddl"]:
-        if (problem.parent / name).exists() and name != problem.name:
-            return problem.parent / name
-    return None
-
-
-def find_instances(folder: Path) -> list[tuple[Path, Path]]:
-    pairs = []
-    for problem in sorted(folder.rglob("*.pddl")):
-        if "domain" not in problem.name and (domain := domain_of(problem)):
-            pairs.append((domain, problem))
-    return pairs
-
-
-def measure(tools: list[Tool], instances, repeats: int) -> list[dict]:
-    rows = []
-    for domain, problem, name in instances:
-        answers: dict[str, list] = {tool.name: [] for tool in tools}
-        for turn in range(repeats):
-            for tool in tools:
-                if turn and (isinstance(answers[tool.name][-1], str) or answers[tool.name][-1][0] > 1):
-                    continue  # once is enough for what fails or takes long
-                answers[tool.name].append(tool.ask(domain, problem))
-        row = {"instance": name}
-        for tool, given in answers.items():
-            good = [a for a in given if not isinstance(a, str)]
-            row[tool] = statistics.median(a[0] for a in good) if good else None
-            if good:
-                row[f"{tool}_actions"] = good[0][2]
-            else:
-                row[f"{tool}_error"] = re.sub(r"/\S*/", "", given[-1].split("\n")[0])
-        rows.append(row)
-        print(
-            name,
-            *(f"{t.name} {row[t.name]:.4f}" if row[t.name] is not None else f"{t.name} -" for t in tools),
-            flush=True,
-        )
-    return rows
-
-
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
-def summary(rows: list[dict], peers: list[str]) -> list[str]:
-    lines = [
-        "| Peer | Instances both ground | planrank / peer, geometric mean | bar | worst | instances slower |",
-        "|---|---|---|---|---|---|",
-    ]
-    for peer in peers:
-        ratios = {r["instance"]: r["planrank"] / r[peer] for r in rows if r["planrank"] and r[peer]}
-        if not ratios:
-            lines.append(f"| {peer} | 0 | | | | |")
-            continue
-        worst = max(ratios, key=ratios.get)
-        slower = sum(ratio > 1 for ratio in ratios.values())
-        lines.append(
-            f"| {peer} | {len(ratios)} | {geometric_mean(list(ratios.values())):.3f} | {BARS.get(peer, '')} | "
-            f"{ratios[worst]:.2f} ({worst}) | {slower} |"
-        )
-    return lines
+def summary_line(peer: str, rows: list[dict]) -> list[str]:
+    ratios = ratios_to(peer, rows)
+    if not ratios:
+        return [peer, "0", *4 * ["-"]]
+    worst = max(ratios, key=lambda instance: ratios[instance])
+    slower = sum(ratio > 1 for ratio in ratios.values())
+    mean = f"{statistics.geometric_mean(ratios.values()):.3f}"
+    return [peer, str(len(ratios)), mean, str(BARS.get(peer, "")), f"{ratios[worst]:.2f} ({worst})", str(slower)]
 
 
 def growth(rows: list[dict]) -> str:
     """Slope of log seconds over log actions, for tasks large enough that fixed costs do not count."""
-    points = [
-        (math.log(r["planrank_actions"]), math.log(r["planrank"])) for r in rows if r.get("planrank_actions", 0) >= 1000
-    ]
+    large = [row for row in rows if row.get("planrank_actions", 0) >= 1000]
+    points = [(math.log(row["planrank_actions"]), math.log(row["planrank"])) for row in large]
     if len(points) < 3:
         return "Too few tasks with 1,000 actions to tell how cost grows."
-    slope = statistics.covariance(*zip(*points, strict=True)) / statistics.variance([x for x, _ in points])
+    slope, _ = statistics.linear_regression(*zip(*points, strict=True))
     fit = f"least squares over {len(points)} tasks of at least 1,000 actions"
     return f"Cost grows as actions to the power {slope:.2f} ({fit})."
 
 
-def write(rows: list[dict], peers: list[str], repeats: int) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "grounding.json").write_text(json.dumps(rows, indent=1) + "\n")
-    lines = [
-        f"# Parse and ground: seconds, median of {repeats}",
-        "",
-        *summary(rows, peers),
-        "",
-        growth(rows),
-        "",
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; over a second: one run.",
-        "",
-    ]
-    lines += ["| Instance | actions | planrank | " + " | ".join(peers) + " |", "|---" * (len(peers) + 3) + "|"]
-    for r in rows:
-        cells = [
-            f"{r[t]:.4f}" if r[t] is not None else r[f"{t}_error"].split("\n")[0][:40].replace("|", "/")
-            for t in ["planrank", *peers]
-        ]
-        lines.append(f"| {r['instance']} | {r.get('planrank_actions', '')} | " + " | ".join(cells) + " |")
-    (RESULTS / "grounding.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines[2 : 2 + len(peers) + 4]))
+def report(rows: list[dict], peers: list[str], repeats: int) -> list[str]:
+    tools = ["planrank", *peers]
+    header = ["Peer", "Instances both ground", "planrank / peer, geometric mean", "bar", "worst", "instances slower"]
+    lines = [f"# Parse and ground: seconds, median of {repeats}", ""]
+    lines += [*markdown(header, [summary_line(peer, rows) for peer in peers]), "", growth(rows), ""]
+    lines += [f"{machine()}; over a second: one run.", ""]
+    return lines + markdown(["Instance", "actions", *tools], [instance_line(row, tools) for row in rows])
 
 
-def plot(rows: list[dict], peers: list[str]) -> None:
-    try:
-        import matplotlib
-    except ImportError:
-        return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+def instance_line(row: dict, tools: list[str]) -> list[str]:
+    cells = [f"{row[t]:.4f}" if row[t] is not None else row[f"{t}_error"][:40].replace("|", "/") for t in tools]
+    return [row["instance"], str(row.get("planrank_actions", "")), *cells]
 
+
+def plot(rows: list[dict], peers: list[str], file: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
     for tool in ["planrank", *peers]:
-        points = [(r["planrank_actions"], r[tool]) for r in rows if r.get("planrank_actions") and r[tool]]
-        plt.loglog(*zip(*points, strict=True), ".", label=tool, markersize=4)
-    plt.xlabel("ground actions")
-    plt.ylabel("seconds to parse and ground")
-    plt.legend()
-    plt.savefig(RESULTS / "grounding.svg")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--instances", type=Path, default=os.environ.get("PLANRANK_INSTANCES"), help="folder searched for problems"
-    )
-    parser.add_argument("--quick", action="store_true", help="every eighth instance, one run each")
-    parser.add_argument("--only", default="", help="regular expression the instance's path must match")
-    parser.add_argument("--peers", default="translator,pymimir", help="of translator, pymimir, tarski")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--timeout", type=float, default=60)
-    parser.add_argument("--worker", choices=WORKERS, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.worker:
-        return serve(options.worker)
-    if options.instances is None:
-        parser.error("name the folder of instances: --instances FOLDER, or PLANRANK_INSTANCES in the environment")
-    folder = Path(options.instances).resolve()
-    pairs = [(d, p, str(p.relative_to(folder))) for d, p in find_instances(folder) if re.search(options.only, str(p))]
-    pairs = pairs[::8] if options.quick else pairs
-    repeats = 1 if options.quick else options.repeats
-    peers = [p for p in options.peers.split(",") if p]
-    command = {name: [sys.executable, __file__, "--worker", name] for name in WORKERS}
-    by_size = sorted(((d, p) for d, p, _ in pairs), key=lambda pair: sum(f.stat().st_size for f in pair))
-    tools = [Tool(name, command[name], options.timeout, 3 * by_size[:2]) for name in ["planrank", *peers]]
-    rows = measure(tools, pairs, repeats)
-    write(rows, peers, repeats)
-    plot(rows, peers)
+        points = [(row["planrank_actions"], row[tool]) for row in rows if row.get("planrank_actions") and row[tool]]
+        axes.loglog(*zip(*points, strict=True), ".", label=tool, markersize=4)
+    axes.set_xlabel("ground actions")
+    axes.set_ylabel("seconds to parse and ground")
+    axes.legend()
+    figure.savefig(file)
 
 
 if __name__ == "__main__":
-    main()
+    script.run(main)

@@ -1,99 +1,92 @@
-"""What benchmarks/model.py compares with: the network of planrank without deduplication in four forms, and wlplan.
+"""What benchmarks/model.py compares with: planrank's network without deduplication, plainly and by torch-geometric.
 
-The four compute the same values from the same weights, over every fact and action of every state, with index tensors
-made once for a task. They know the default architecture only (mixing, residual, mean and max of messages, sum and max
-of facts) and domains in which a literal of a precondition stands for one fact.
+Both compute the same values from the same weights, over every fact and action of every state, with index tensors made
+once for a task, outside of what is timed. They know the default architecture only, but for the number and size of its
+layers, and domains in which a literal of a precondition stands for one fact.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import warnings
-from pathlib import Path
+from importlib.util import find_spec
 
 import numpy as np
 import torch
+from plain_network import PlainGraph
 
-from planrank.models.architecture import vertex_widths
-from planrank.models.signature import signature_of
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-
-from plain_network import PlainGraph, plain_forward
+from planrank.models.hypergraph.architecture import vertex_widths
 
 
 class Indices:
-    """The hypergraph by predicate and kind of edge: `tails[k]` has (predicate, facts) for each place of kind k, `heads`
-    (kind, head) → (predicate, facts); facts are numbered within their predicate, an entry for each edge."""
+    """The hypergraph by predicate and kind of edge.
+
+    `tails[k]` has (predicate, facts) for each place of kind k, an entry for each edge; `heads` says of (kind, head) to
+    which predicate it leads, from which edges of the kind (None: from all, in order) and to which facts. Facts are
+    numbered within their predicate, edges within their kind.
+    """
 
     def __init__(self, task, signature, shape):
         graph = PlainGraph(task, signature, shape)
-        self.plain, self.signature, self.shape = graph, signature, shape
-        self.fact_count = task.fact_count
+        self.signature, self.shape, self.fact_count = signature, shape, task.fact_count
         self.members = [facts.numpy() for facts in graph.vertices_of]
         self.goal = graph.goal
-        local = np.empty(task.fact_count, np.int64)
-        for facts in self.members:
-            local[facts] = np.arange(len(facts))
-        number = {name: p for p, name in enumerate(signature.predicates)}
+        local = places_in(self.members, task.fact_count)
         self.tails, self.features = [], []
-        for k, (edges, columns, slots, features) in enumerate(graph.kinds):
-            names = signature.edges[k].tails
-            if len(edges) and (len(slots) != len(names) or (columns < 0).any()):
-                raise SystemExit(f"{signature.edges[k].name}: a literal that stands for several facts or for none")
-            columns = columns if len(edges) else np.empty((0, len(names)), np.int64)
-            places = [torch.tensor(local[columns[:, list(slots).index(s)]]) for s in range(len(names))]
-            self.tails.append([(number[name[1:]], place) for name, place in zip(names, places, strict=True)])
+        for (edges, columns, slots, features), kind in zip(graph.kinds, signature.edges, strict=True):
+            if len(edges) and (len(slots) != len(kind.tails) or (columns < 0).any()):
+                raise SystemExit(f"{kind.name}: a literal that stands for several facts or for none")
+            columns = columns if len(edges) else np.empty((0, len(kind.tails)), np.int64)
+            places = [torch.tensor(local[columns[:, list(slots).index(s)]]) for s in range(len(kind.tails))]
+            predicates = [signature.predicates.index(name[1:]) for name in kind.tails]
+            self.tails.append(list(zip(predicates, places, strict=True)))
             self.features.append(features.float())
-        self.heads = {}
-        for p, name in enumerate(signature.predicates):
-            relations = signature.relations(shape.deletes)[name]
-            for (k, h), (edges, index) in zip(relations, graph.messages_of[p], strict=True):
-                own = graph.kinds[k][0]
-                if not torch.equal(edges, own):  # in another order than the edges' own: every edge has each head once
-                    order = torch.argsort(edges)
-                    edges, index = edges[order], index[order]
-                    assert torch.equal(edges, own), "an edge without this head, or with two"
-                self.heads[k, h] = (p, index)
+        own_edges = places_in([edges.numpy() for edges, *_ in graph.kinds], graph.edge_count)
         self.relations = [signature.relations(shape.deletes)[name] for name in signature.predicates]
+        self.heads = {}
+        for p, relations in enumerate(self.relations):
+            for key, (edges, facts) in zip(relations, graph.messages_of[p], strict=True):
+                order = torch.argsort(edges)
+                senders = torch.tensor(own_edges[edges[order].numpy()])
+                complete = torch.equal(senders, torch.arange(len(self.features[key[0]])))
+                self.heads[key] = (p, None if complete else senders, facts[order])
 
     def bits(self, states: np.ndarray) -> np.ndarray:
         return np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")[:, : self.fact_count]
 
 
-class Reference:
-    """tests/plain_network.py as it is."""
-
-    def __init__(self, indices: Indices):
-        self.graph = indices.plain
-
-    def prepare(self, states: np.ndarray) -> np.ndarray:
-        return states
-
-    def values(self, weights, states: np.ndarray) -> torch.Tensor:
-        return plain_forward(self.graph, weights, states)[0]
+def places_in(groups: list[np.ndarray], count: int) -> np.ndarray:
+    """Where each of `count` things stands in its group."""
+    found = np.zeros(count, np.int64)
+    for group in groups:
+        found[group] = np.arange(len(group))
+    return found
 
 
 def dense(weights, name: str, rows: torch.Tensor) -> torch.Tensor:
     return torch.relu(rows @ weights[f"{name}.map"] + weights[f"{name}.bias"])
 
 
-def head(weights, pooled: list[torch.Tensor]) -> torch.Tensor:
-    hidden = dense(weights, "head.hidden", torch.cat(pooled, dim=1))
+def head(weights, parts: list[torch.Tensor]) -> torch.Tensor:
+    hidden = dense(weights, "head.hidden", torch.cat(parts, dim=1))
     return (hidden @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
 
 
+def pooled(rows: torch.Tensor, dim: int) -> list[torch.Tensor]:
+    """Sum and maximum over the facts."""
+    if rows.shape[dim]:
+        return [rows.sum(dim=dim), rows.amax(dim=dim)]
+    return 2 * [rows.sum(dim=dim)]
+
+
 class Plain:
-    """The reference's steps on a table for each predicate and kind of edge, states in the second dimension: a scatter
-    then moves whole blocks of all states, which suits PyTorch."""
+    """A table for each predicate and kind of edge, states in the second dimension: a scatter then moves whole blocks of
+    all states, which suits PyTorch."""
 
     def __init__(self, indices: Indices):
         self.indices = indices
         self.counts = {}
-        for key, (p, index) in indices.heads.items():
-            counts = torch.bincount(index, minlength=len(indices.members[p])).clamp(min=1)
+        for key, (p, _, facts) in indices.heads.items():
+            counts = torch.bincount(facts, minlength=len(indices.members[p])).clamp(min=1)
             self.counts[key] = counts.float()[:, None, None]
 
     def prepare(self, states: np.ndarray) -> list[torch.Tensor]:
@@ -111,82 +104,25 @@ class Plain:
             found.append(dense(weights, f"layer{layer}.edge{k}", torch.cat(parts, dim=2)))
         return found
 
-    def pooled(self, rows: torch.Tensor, index: torch.Tensor, size: int, counts) -> list[torch.Tensor]:
+    def arriving(self, messages: torch.Tensor, key: tuple[int, int], size: int) -> list[torch.Tensor]:
+        """Mean and maximum of the messages that arrive at each fact."""
+        _, senders, facts = self.indices.heads[key]
+        rows = messages if senders is None else messages.index_select(0, senders)
         empty = rows.new_zeros(size, *rows.shape[1:])
-        spread = index[:, None, None].expand_as(rows)
-        return [empty.index_add(0, index, rows) / counts, empty.scatter_reduce(0, spread, rows, "amax")]
+        spread = facts[:, None, None].expand_as(rows)
+        return [empty.index_add(0, facts, rows) / self.counts[key], empty.scatter_reduce(0, spread, rows, "amax")]
 
     def values(self, weights, vertices: list[torch.Tensor]) -> torch.Tensor:
-        indices = self.indices
-        for layer in range(indices.shape.layers):
+        for layer in range(self.indices.shape.layers):
             messages = self.messages(weights, layer, vertices)
             after = []
             for p, rows in enumerate(vertices):
-                parts = []
-                for k, h in indices.relations[p]:
-                    parts += self.pooled(messages[k], indices.heads[k, h][1], len(rows), self.counts[k, h])
-                after.append(dense(weights, f"layer{layer}.vertex{p}", torch.cat([*parts, rows], dim=2)))
+                parts = [rows]
+                for k, h in reversed(self.indices.relations[p]):
+                    parts = self.arriving(messages[k], (k, h), len(rows)) + parts
+                after.append(dense(weights, f"layer{layer}.vertex{p}", torch.cat(parts, dim=2)))
             vertices = after
-        pooled = []
-        for rows in vertices:
-            empty = rows.new_zeros(rows.shape[1:])
-            pooled += [rows.sum(dim=0), rows.amax(dim=0)] if len(rows) else [empty, empty]
-        return head(weights, pooled)
-
-
-class Wide(Plain):
-    """One table for all facts with a place for every pair of schema and head, zeros where a fact cannot be reached."""
-
-    def __init__(self, indices: Indices):
-        super().__init__(indices)
-        self.order = np.concatenate(indices.members)
-        self.sizes = [len(facts) for facts in indices.members]
-        self.starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.pairs = sorted(indices.heads)
-        self.tails = [[facts + self.starts[p] for p, facts in tails] for tails in indices.tails]
-        self.into, self.all_counts = {}, {}
-        for key, (p, index) in indices.heads.items():
-            self.into[key] = index + int(self.starts[p])
-            counts = torch.bincount(self.into[key], minlength=len(self.order)).clamp(min=1)
-            self.all_counts[key] = counts.float()[:, None, None]
-        dim = indices.shape.dim
-        self.widths = vertex_widths(indices.signature, indices.shape)
-        self.rows_of = []
-        for relations in indices.relations:
-            places = [self.pairs.index(key) for key in relations]
-            self.rows_of.append([row for i in places for row in range(2 * dim * i, 2 * dim * (i + 1))])
-
-    def prepare(self, states: np.ndarray) -> torch.Tensor:
-        return torch.cat(super().prepare(states))
-
-    def wide_map(self, weights, layer: int, p: int) -> torch.Tensor:
-        narrow = weights[f"layer{layer}.vertex{p}.map"]
-        before = 2 * self.indices.shape.dim * len(self.pairs)
-        rows = torch.tensor(self.rows_of[p] + list(range(before, before + self.widths[layer])))
-        return narrow.new_zeros(before + self.widths[layer], narrow.shape[1]).index_copy(0, rows, narrow)
-
-    def values(self, weights, vertices: torch.Tensor) -> torch.Tensor:
-        indices = self.indices
-        for layer in range(indices.shape.layers):
-            messages = []
-            for k, tails in enumerate(self.tails):
-                parts = [vertices.index_select(0, facts) for facts in tails]
-                parts.append(indices.features[k][:, None, :].expand(-1, vertices.shape[1], -1))
-                messages.append(dense(weights, f"layer{layer}.edge{k}", torch.cat(parts, dim=2)))
-            parts = []
-            for key in self.pairs:
-                parts += self.pooled(messages[key[0]], self.into[key], len(vertices), self.all_counts[key])
-            rows = torch.cat([*parts, vertices], dim=2).split(self.sizes)
-            mapped = []
-            for p, own in enumerate(rows):
-                bias = weights[f"layer{layer}.vertex{p}.bias"]
-                mapped.append(torch.relu(own @ self.wide_map(weights, layer, p) + bias))
-            vertices = torch.cat(mapped)
-        pooled = []
-        for rows in vertices.split(self.sizes):
-            empty = rows.new_zeros(rows.shape[1:])
-            pooled += [rows.sum(dim=0), rows.amax(dim=0)] if len(rows) else [empty, empty]
-        return head(weights, pooled)
+        return head(weights, [part for rows in vertices for part in pooled(rows, 0)])
 
 
 class Geometric:
@@ -244,8 +180,8 @@ class Geometric:
                 for s, (p, facts) in enumerate(tails):
                     ends = (facts, sizes[p]), (torch.arange(edges[k]), edges[k])
                     up[f"p{p}", f"t{s}", f"e{k}"] = side_by_side(*ends, count)
-            for (k, h), (p, facts) in indices.heads.items():
-                ends = (torch.arange(edges[k]), edges[k]), (facts, sizes[p])
+            for (k, h), (p, senders, facts) in indices.heads.items():
+                ends = (torch.arange(edges[k]) if senders is None else senders, edges[k]), (facts, sizes[p])
                 down[f"e{k}", f"h{h}", f"p{p}"] = side_by_side(*ends, count)
             features = {f"e{k}": rows.repeat(count, 1) for k, rows in enumerate(indices.features)}
             self.made[count] = (up, down, features)
@@ -269,12 +205,8 @@ class Geometric:
                 own = f"layer{layer}.vertex{p}"
                 after[name] = torch.relu(arrived[name]) if name in arrived else dense(weights, own, rows)
             vertices = after
-        pooled = []
-        for rows in vertices.values():
-            by_state = rows.reshape(count, -1, rows.shape[1])
-            empty = rows.new_zeros(count, rows.shape[1])
-            pooled += [by_state.sum(dim=1), by_state.amax(dim=1)] if len(rows) else [empty, empty]
-        return head(weights, pooled)
+        by_state = [rows.reshape(count, -1, rows.shape[1]) for rows in vertices.values()]
+        return head(weights, [part for rows in by_state for part in pooled(rows, 1)])
 
 
 def side_by_side(source: tuple, target: tuple, count: int) -> torch.Tensor:
@@ -283,35 +215,7 @@ def side_by_side(source: tuple, target: tuple, count: int) -> torch.Tensor:
     return torch.stack([index.repeat(count) + size * state for index, size in (source, target)])
 
 
-def baselines(indices: Indices) -> dict[str, object]:
+def baselines(indices: Indices) -> dict[str, Plain | Geometric]:
     """By name; torch-geometric only where it is installed."""
-    found = {"plain": Plain(indices), "wide": Wide(indices), "reference": Reference(indices)}
-    try:
-        return found | {"torch-geometric": Geometric(indices)}
-    except ImportError:
-        return found
-
-
-class Wlplan:
-    """Another Python that scores the states of one task with wlplan."""
-
-    def __init__(self, python: str, folder: Path, domain: Path, problem: Path, task, states: np.ndarray):
-        names = [name.strip("()").split() for name in task.names("facts")]
-        asked = {"domain": str(domain), "problem": str(problem), "fluent": list(signature_of(task).predicates)}
-        asked["states"] = [[names[fact] for fact in task.facts_in(state)] for state in states]
-        file = folder / "wlplan.json"
-        file.write_text(json.dumps(asked))
-        command = [python, Path(__file__).with_name("model_wlplan.py"), file]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        while (line := self.process.stdout.readline()) != "ready\n":
-            if not line:
-                raise SystemExit("wlplan did not start")
-
-    def seconds(self) -> float:
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
+    found: dict[str, Plain | Geometric] = {"plain": Plain(indices)}
+    return found | {"torch-geometric": Geometric(indices)} if find_spec("torch_geometric") else found

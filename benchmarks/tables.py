@@ -1,24 +1,23 @@
-"""What the benchmarks of trained models share: options, tables, means with their spread, the machine's load."""
+"""What the benchmarks share of their results: tables, means with their spread, and where they are written."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import json
 import os
+import platform
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from planrank.errors import PlanrankError
-from planrank.journal import Journal, read_rows
-from planrank.labelling import termination_as_interrupt
+from planrank.files import make_folder, write_text
 
 RESULTS = Path(__file__).parent / "results"
 
 
-def markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *lines)]
+def markdown(header: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """A table: the first `left` columns are words, the others numbers."""
+    ruler = ["---" if i < left else "---:" for i in range(len(header))]
+    return [f"| {' | '.join(cells)} |" for cells in (header, ruler, *lines)]
 
 
 def spread(values: Sequence[float | None], digits: int = 2, unit: str = "") -> str:
@@ -32,48 +31,16 @@ def spread(values: Sequence[float | None], digits: int = 2, unit: str = "") -> s
     return text
 
 
-def write(folder: Path, name: str, lines: Sequence[str], figures: object) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
-    (folder / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+def machine() -> str:
+    """What it was measured on, and how busy that was."""
+    load = f"load {os.getloadavg()[1]:.1f} in the last 5 minutes"
+    return f"{platform.machine()}, {os.cpu_count()} cores, {load}, Python {platform.python_version()}"
+
+
+def write(folder: Path | None, name: str, lines: Sequence[str], figures: object) -> None:
+    """Print the lines; keep them, and the figures as JSON, in the folder if there is one."""
     print("\n".join(lines))
-
-
-def names(known: Sequence[str] | None = None) -> Callable[[str], list[str]]:
-    """The type of an option that takes words with commas between them."""
-
-    def read(text: str) -> list[str]:
-        words = [word.strip() for word in text.split(",") if word.strip()]
-        for word in words:
-            if known is not None and word not in known:
-                raise argparse.ArgumentTypeError(f"unknown name {word!r}, expected {', '.join(known)}")
-        return words
-
-    return read
-
-
-@contextlib.contextmanager
-def ending_in_one_sentence() -> Iterator[None]:
-    """What goes wrong or is interrupted ends a benchmark with a sentence instead of a traceback."""
-    try:
-        with termination_as_interrupt():
-            yield
-    except PlanrankError as e:
-        raise SystemExit(str(e)) from None
-    except KeyboardInterrupt:
-        raise SystemExit("interrupted; the same command goes on from here") from None
-
-
-class Loads:
-    """The machine's load, noted whenever a run is done, in a file so that an interrupted benchmark keeps it."""
-
-    def __init__(self, file: Path):
-        self.file = file
-        self.journal = Journal(file)
-
-    def note(self, stage: str) -> None:
-        self.journal.add({"stage": stage, "load": os.getloadavg()[0]})
-
-    def mean(self, stage: str) -> float | None:
-        noted = [row["load"] for row in read_rows(self.file) if row["stage"] == stage]
-        return statistics.fmean(noted) if noted else None
+    if folder is not None:
+        make_folder(folder)
+        write_text(folder / f"{name}.md", "\n".join(lines) + "\n")
+        write_text(folder / f"{name}.json", json.dumps(figures, indent=1) + "\n")

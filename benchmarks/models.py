@@ -1,0 +1,140 @@
+"""Makes every model that comes with planrank, domains/*/model.json, again.
+
+    python benchmarks/models.py [--domains gripper,ferry] [--seeds N] [--jobs N]
+
+For each domain: the problems of its standard set "train", plans by the teacher named below, the default configuration;
+the validation problems alone decide which weights are kept. Problems, plans, checkpoints and logs lie in the folder
+--work, from where an interrupted run goes on. Models are written only when all of them are trained, and say themselves
+how they were made.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import script
+from tables import markdown
+from training import QUICK, TRAIN, Settings
+
+from planrank import Model, PlanrankError, TrainConfig, paths
+from planrank.console import Progress, say
+from planrank.files import digest, make_folder
+from planrank.parallel.pool import Job, Pool
+from planrank.problems.labelled_plans import read_plan
+from planrank.problems.teachers import check_teacher
+
+# Who proves the plans of a domain's problems optimal soonest; problems without such a plan are not learned from.
+TEACHERS = {
+    "blocksworld": "fast-downward",
+    "elevators": "fast-downward",
+    "ferry": "symk",
+    "gripper": "symk",
+    "npuzzle": "fast-downward",
+    "spanner": "symk",
+}
+TEACHER_SECONDS = 60.0
+HEADER = ["domain", "plans", "proved optimal", "seed", "step", "validation solved", "expansions", "seconds"]
+
+
+def main() -> None:
+    options = parsed()
+    with script.folder_for(options.work) as work:
+        out = work / "domains" if options.quick else paths.shared() / "domains"
+        configurations = {name: configuration(name, work, options) for name in options.domains}
+        for config in configurations.values():
+            check_teacher(config["teacher"])
+        train_all(configurations, options.jobs)
+        models = {name: finished(config) for name, config in configurations.items()}
+        for name, model in models.items():
+            make_folder(out / name)
+            model.save(out / name / "model.json")
+    print("\n".join(markdown(HEADER, [line_of(name, model) for name, model in models.items()])))
+
+
+def configuration(name: str, work: Path, options: argparse.Namespace) -> Settings:
+    """The default one, but for the teacher, and so that everything lies in the folder `work`."""
+    settings = {"domain": name, "teacher": TEACHERS[name], "teacher_time": TEACHER_SECONDS, "seeds": options.seeds}
+    if options.quick:
+        settings |= QUICK | {"profile": "quick", "teacher": "builtin", "max_instances": 6}
+    settings |= {"out": str(work / f"{name}.safetensors"), "data": str(work / "data" / name)}
+    return TrainConfig(**settings).as_json()
+
+
+def train_all(configurations: dict[str, Settings], processes: int) -> None:
+    """PlanrankError, after the others are done, if one fails."""
+    failed = []
+    domains = list(configurations)
+    jobs = [Job(TRAIN, {"config": config}) for config in configurations.values()]
+    with Progress("models", len(jobs)) as progress:
+        for number, answer in Pool(processes).map(jobs):
+            progress.advance()
+            if answer.error is None:
+                say(f"{domains[number]}: trained")
+            else:
+                failed.append(f"{domains[number]}: {answer.error}")
+    if failed:
+        raise PlanrankError(f"no model was written, because not all could be trained: {'; '.join(failed)}")
+
+
+def finished(config: Settings) -> Model:
+    """The model that training has kept, with an account of how it was made."""
+    model = Model.load(config["out"])
+    training = model.metadata["training"]
+    made = {
+        "by": "benchmarks/models.py",
+        "data": account_of(Path(config["data"]), config),
+        "seed": training["seed"],
+        "seeds_tried": list(range(config["seed"], config["seed"] + config["seeds"])),
+        "choice": choice(config),
+    }
+    # Where files lay on one machine says nothing to others.
+    model.metadata |= {"training": training | {"out": None, "data": None}, "made": made}
+    return model
+
+
+def account_of(folder: Path, config: Settings) -> dict:
+    """What there was to learn from: only problems of the training part have plans."""
+    problems = sorted(file for file in folder.glob("*.pddl") if file.name != "domain.pddl")
+    plans = sorted(folder.glob("*.plan"))
+    proved = sum(read_plan(file).proved_optimal for file in plans)
+    return {
+        "set": config["instances"],
+        "teacher": config["teacher"],
+        "problems": len(problems),
+        "plans": len(plans),
+        "proved_optimal": proved,
+        "digest": digest(folder / "domain.pddl", *problems, *plans),
+    }
+
+
+def choice(config: Settings) -> str:
+    """The rule by which weights are kept, in words."""
+    limits = f"at most {config['validation_expansions']:,} expansions and {config['validation_time']:g} s each"
+    return (
+        f"The weights after every {config['validate_every']:,} steps with every seed were tried on at most "
+        f"{config['validation_instances']} validation problems with {config['validation_search']}, {limits}. Kept were "
+        "those that solved the most, of these the ones with the fewest expansions. The test problems had no say."
+    )
+
+
+def line_of(name: str, model: Model) -> list[str]:
+    made, figures = model.metadata["made"], model.metadata["figures"]
+    solved = f"{figures['validation_solved']} of {figures['validation_of']}"
+    counts = [made["data"]["plans"], made["data"]["proved_optimal"], made["seed"], figures["step"]]
+    return [name, *map(str, counts), solved, str(figures["validation_expansions"]), f"{figures['seconds']:.0f}"]
+
+
+def parsed() -> argparse.Namespace:
+    parser = script.parser(__doc__, results=False)
+    parser.add_argument("--domains", type=script.names(TEACHERS), default=list(TEACHERS), metavar="NAME,…")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="train with seeds 0 to N - 1, keep the best")
+    parser.add_argument("--jobs", type=int, default=2, help="models trained at a time")
+    parser.add_argument(
+        "--work", type=Path, default=Path("planrank-data/shipped-models"), help="everything else is kept here"
+    )
+    return script.parse(parser, quick={"domains": ["gripper"], "work": None})
+
+
+if __name__ == "__main__":
+    script.run(main)
