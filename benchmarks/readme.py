@@ -117,7 +117,7 @@ def model_lines() -> list[list[str]]:
 def startup_lines() -> list[list[str]]:
     rows = result("startup")["rows"]
     ratio, more = figure(rows["doctor / import torch"]), f"+ {rows['solve minus --help']:.2f} s"
-    lines = [["cold `planrank doctor`", "`import torch`", ratio, "startup.py"]]
+    lines = [["cold `planrank doctor`, seconds (smaller is better)", "`import torch`", ratio, "startup.py"]]
     lines.append(["cold `planrank solve` of the example", "`planrank --help`", more, "startup.py"])
     seconds: dict[str, dict[str, float]] = {}
     for row in result("classical"):
