@@ -37,12 +37,15 @@ include("heuristics/make.jl")
 
 include("search/search.jl")
 include("search/shorten.jl")
+include("search/action_rows.jl")
 include("search/policy.jl")
+include("search/entries.jl")
 include("search/follow.jl")
 
 include("hypergraph/signature.jl")
 include("hypergraph/hypergraph.jl")
 include("hypergraph/numbering.jl")
+include("hypergraph/action_columns.jl")
 include("hypergraph/distinct_parts.jl")
 include("hypergraph/parts_format.jl")
 

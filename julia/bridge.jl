@@ -94,10 +94,11 @@ end
 
 # Search
 
-"`deadline` is for the preparations only, `memory_bytes` for the whole process."
-function new_search(l::LoadedTask, name, weight, reopen, ties, batch, seed, deadline::Real, memory_bytes::Integer)
+"`entries`: the open list holds entries. `deadline` is for the preparations only, `memory_bytes` for the whole process."
+function new_search(l::LoadedTask, name, entries, weight, reopen, ties, batch, seed, deadline::Real,
+    memory_bytes::Integer)
     generator = SuccessorGenerator(l.task, Limits(deadline, memory_bytes))
-    make_search(l.task, Symbol(name); weight = weight, batch = batch, seed = seed, generator = generator,
+    make_search(l.task, Symbol(name); entries, weight, batch, seed, generator,
         memory_limit = max(0, memory_bytes - resident_bytes()), reopen = reopen,
         ties = ties === nothing ? nothing : Symbol(ties))
 end
@@ -109,11 +110,19 @@ expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; sec
 insert_values(search::Search, address::Integer, n::Integer) =
     insert!(search, in_units(search.task, borrowed(Float32, address, n)))
 
-"`n` values, `n + 1` offsets, and `m` operators with the logarithms of their probabilities: see `insert_with_policy!`."
-function insert_values_and_policy(search::Search, values, n, offsets, operators, logs, m)
-    insert_with_policy!(search, in_units(search.task, borrowed(Float32, values, n)), borrowed(Int32, offsets, n + 1),
-        borrowed(Int32, operators, m), borrowed(Float32, logs, m))
+"Of the waiting states: the applicable operators, one state after the other, and the n + 1 offsets of the states in them."
+function new_operators(search::Search)
+    offsets, operators = operators_of(search.rule.rows, search.first_waiting, search.store.count)
+    offsets, from_zero(operators)
 end
+
+"`m` values, one for each operator that `new_operators` gives: see `insert_entries!`."
+insert_entry_values(search::Search, address::Integer, m::Integer) =
+    insert_entries!(search, in_units(search.task, borrowed(Float32, address, m)))
+
+"`n` values, and for the `m` operators that `new_operators` gives the logarithms of their probabilities."
+insert_values_and_policy(search::Search, values, n, logs, m) =
+    insert_with_policy!(search, in_units(search.task, borrowed(Float32, values, n)), borrowed(Float32, logs, m))
 
 "Values as the search compares them, in units of the task's costs."
 stored_values(l::LoadedTask, address::Integer, n::Integer) = copy(in_units(l.task, borrowed(Float32, address, n)))
@@ -176,11 +185,27 @@ The columns of a ranking of a plan of l steps. It has n states; s_i is the state
 """
 function ranking_columns(l::LoadedTask, plan_text::AbstractString)
     r = ranking_of_plan(l.task, plan_text)
-    as_written(costs) = Float32.(costs ./ l.task.cost_scale)
-    words = UInt64[r.store.words[i] for i in 1:r.store.count*r.store.nwords]
-    (words, as_written(r.path_g), from_zero(r.open_state), r.open_from, r.open_until, as_written(r.open_g),
-        UInt8[is_later_on_path(r, k) for k in 1:length(r.open_g)], from_zero(r.action_offsets), from_zero(r.child),
-        as_written(l.task.op_cost[r.action]), from_zero(r.action), from_zero(r.chosen))
+    path, scale = r.path, l.task.cost_scale
+    (all_words(path.store), as_written(path.g, scale), from_zero(r.open_state), r.open_from, r.open_until,
+        as_written(r.open_g, scale), UInt8[is_later_on_path(r, k) for k in 1:length(r.open_g)],
+        from_zero(path.offsets), from_zero(r.child), as_written(l.task.op_cost[path.action], scale),
+        from_zero(path.action), from_zero(path.chosen))
+end
+
+as_written(costs, scale::Integer) = Float32.(costs ./ scale)
+
+all_words(store::StateStore) = UInt64[store.words[i] for i in 1:store.count*store.nwords]
+
+"""
+The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action and
+chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other state.
+"""
+function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
+    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking)
+    path, scale = r.path, l.task.cost_scale
+    (all_words(path.store), as_written(path.g, scale), from_zero(path.offsets),
+        as_written(l.task.op_cost[path.action], scale), from_zero(path.action), from_zero(path.chosen),
+        from_zero(r.leads_to))
 end
 
 signature_text(l::LoadedTask) = signature_text(Signature(l.domain))
@@ -191,15 +216,22 @@ parts_format() = PARTS_FORMAT
 new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, deletes::Bool) =
     DistinctParts(Signature(l.domain), layers, residual, deletes)
 
-"A task of the same domain, to find the parts of its states; `actions`: note the applicable operators too."
+"A task of the same domain, to find the parts of its states; `actions`: those of their actions too."
 function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool)
-    graph = Hypergraph(Signature(l.domain), l.task; deletes = distinct.deletes)
-    PartsOfState(distinct, graph, actions ? SuccessorGenerator(l.task) : nothing)
+    graph = Hypergraph(distinct.signature, l.task; deletes = distinct.deletes)
+    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task) : nothing)
 end
 
 "Find the parts of n packed states that lie one after the other."
 function find_parts(parts::PartsOfState, address::Integer, n::Integer)
     find_parts!(parts, borrowed(UInt64, address, n * length(parts.state)), n)
+    nothing
+end
+
+"The same, and those of their actions: n + 1 offsets and m operators as `new_operators` gives them."
+function find_parts_and_actions(parts::PartsOfState, address::Integer, n::Integer, offsets, operators, m::Integer)
+    find_parts!(parts, borrowed(UInt64, address, n * length(parts.state)), n, borrowed(Int32, offsets, n + 1),
+        borrowed(Int32, operators, m))
     nothing
 end
 

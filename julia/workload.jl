@@ -61,7 +61,7 @@ function workload()
             adl && heuristic == "lmcut" || rehearse_heuristic(loaded, heuristic)
         end
         rehearse_batches(loaded)
-        rehearse_policy(loaded)
+        rehearse_actions(loaded)
         rehearse_following(loaded)
         rehearse_learning(loaded)
     end
@@ -86,8 +86,8 @@ function rehearse_task(loaded::LoadedTask)
     foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
 end
 
-toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing) =
-    call(new_search, loaded, name, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
+toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing; entries = false) =
+    call(new_search, loaded, name, entries, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
 
 function rehearse_heuristic(loaded::LoadedTask, name)
     heuristic = call(new_heuristic, loaded, name, Inf, typemax(Int))
@@ -118,18 +118,16 @@ function rehearse_batches(loaded::LoadedTask)
     foreach(f -> call(f, search), (expanded_states, release_search))
 end
 
-"Every operator is equally likely in each of the waiting states; those that are not applicable do no harm."
-function rehearse_policy(loaded::LoadedTask)
-    all_operators = collect(Int32, 0:noperators(loaded.task)-1)
-    for name in ("phs", "levints")
-        search = toy_search(loaded, name)
+"Every applicable operator is as good as any other."
+function rehearse_actions(loaded::LoadedTask)
+    for name in ("phs", "levints", "gbfs", "astar")
+        entries = name in ("gbfs", "astar")
+        search = toy_search(loaded, name; entries)
         while (n = call(expand_batch, search, 1, 1.0)) > 0
             call(new_words, search)
-            values, offsets = zeros(Float32, n), Int32.(length(all_operators) .* (0:n))
-            operators = repeat(all_operators, n)
-            logs = fill(-log(Float32(length(all_operators))), length(operators))
-            GC.@preserve values offsets operators logs call(insert_values_and_policy, search, address(values), n,
-                address(offsets), address(operators), address(logs), length(logs))
+            values, numbers = zeros(Float32, n), zeros(Float32, length(last(call(new_operators, search))))
+            GC.@preserve values numbers entries ? call(insert_entry_values, search, address(numbers), length(numbers)) :
+                call(insert_values_and_policy, search, address(values), n, address(numbers), length(numbers))
         end
         call(needed_plan_lines, search, Inf)
         foreach(f -> call(f, search), (plan_lines, statistics, expanded_states, search_status, proved_unsolvable))
@@ -151,14 +149,17 @@ function rehearse_learning(loaded::LoadedTask)
     call(signature_text, loaded)
     call(hypergraph_arrays, loaded, false)
     initial = pack_facts(loaded.task.init, nwords(loaded.task))
+    offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
         distinct = call(new_distinct_parts, loaded, 2, true, false)
         parts = call(new_parts_of_state, distinct, loaded, actions)
         call(distinct_layouts, distinct)
-        GC.@preserve initial call(find_parts, parts, address(initial), 1)
+        GC.@preserve initial offsets operators actions ? call(find_parts_and_actions, parts, address(initial), 1,
+            address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)
         call(take_new, distinct)
     end
     call(ranking_columns, loaded, TOY_PLAN)
+    call(entry_ranking_columns, loaded, TOY_PLAN)
 end
 
 function rehearse_files(folder)

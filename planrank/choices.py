@@ -1,13 +1,15 @@
 """Names users may choose from; apart from what they name, so that help need not load it."""
 
-CLASSICAL_SEARCHES = ("astar", "gbfs", "wastar", "ucs", "bfs")
+CLASSICAL_SEARCHES = ("astar", "gbfs", "wastar", "lazy", "ucs", "bfs")
 POLICY_SEARCHES = ("phs", "levints")
 SEARCHES = CLASSICAL_SEARCHES + POLICY_SEARCHES
 CERTIFIED_SEARCHES = ("astar", "gbfs")
 HEURISTICS = ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
 TIES = ("h_newest", "h_oldest", "newest", "oldest", "random")
+RANKS = ("actions", "states", "policy")
 LOSSES = ("lstar", "lgbfs", "lrt", "l2", "lbe", "levin")
-PATH_LOSSES = ("lrt", "l2", "levin")  # look at the states of the plan only
+STATE_LOSSES = LOSSES[:-1]  # that states can be ranked with
+PATH_LOSSES = ("lrt", "l2")  # those that look at the states of the plan only
 SURROGATES = ("logistic", "hinge")
 REDUCTIONS = ("mean", "sum")
 TEACHERS = ("builtin", "fast-downward", "symk")

@@ -30,6 +30,11 @@ class Rows:
             raise IndexError(f"row {i} of {len(self)}")
         return self.values[self.offsets[i] : self.offsets[i + 1]]
 
+    def part(self, first: int, last: int) -> Rows:
+        """The rows from `first` to before `last`."""
+        offsets = self.offsets[first : last + 1]
+        return Rows(offsets - offsets[0], self.values[offsets[0] : offsets[-1]])
+
 
 class Task:
     """Facts and operators are numbered from 0. Arrays are views of Julia's memory, made when first asked for.

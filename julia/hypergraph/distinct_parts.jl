@@ -8,7 +8,8 @@ the order they are met. A part is known by its key:
 - an edge by its layout, its features and the parts of its tails;
 - a bag by the parts of its edges, ascending, each followed by how often it occurs;
 - a vertex by its predicate, its part in the layer before (0 without residual connections) and the parts of its bags;
-- a vertex before the first layer by its predicate and its flags.
+- a vertex before the first layer by its predicate and its flags;
+- an action by its layout, its features and the parts of the facts in its columns after the last layer.
 
 `take_new!` hands the parts met since its last call to the network, with the readout and the actions of the states.
 """
@@ -29,9 +30,12 @@ mutable struct DistinctParts
     readout_lengths::Vector{Int32}      # one for each state and predicate
     readout_parts::Vector{Int32}        # the parts of the vertices of that predicate …
     readout_counts::Vector{Int32}       # … and how many vertices are each
-    action_lengths::Vector{Int32}       # one for each state
-    actions::Vector{Int32}              # the applicable operators …
-    action_edges::Vector{Int32}         # … and the parts of their edges in the last layer
+    actions::Interner
+    taken_actions::Int
+    action_lengths::Vector{Int32}       # one for each state: how many different parts its actions are
+    action_parts::Vector{Int32}         # these parts …
+    action_counts::Vector{Int32}        # … and how many actions are each
+    action_places::Vector{Int32}        # of each action, the place of its part in `action_parts`
     keys::KeyBatch
     tally::Vector{Int32}                # how often each part occurs, zero between uses
     met::Vector{Int32}                  # the parts that occur, in its first places: pushing would cost more
@@ -41,8 +45,8 @@ function DistinctParts(signature::Signature, layers::Integer, residual::Bool, de
     layers >= 1 || throw(PlanRankError(:usage, "a network has at least one layer, not $layers"))
     DistinctParts(signature, layers, residual, deletes, EdgeLayout[], Dict{EdgeLayout,Int32}(), NTuple{3,Float32}[],
         Dict{NTuple{3,Float32},Int32}(), [Interner() for _ in 0:layers], [Interner() for _ in 1:layers],
-        [Interner() for _ in 1:layers], fill((0, 0, 0), layers + 1), 0, (Int32[] for _ in 1:6)..., KeyBatch(),
-        Int32[], Int32[])
+        [Interner() for _ in 1:layers], fill((0, 0, 0), layers + 1), 0, (Int32[] for _ in 1:3)..., Interner(), 0,
+        (Int32[] for _ in 1:4)..., KeyBatch(), Int32[], Int32[])
 end
 
 number!(list::Vector{T}, numbers::Dict{T,Int32}, item::T) where {T} =
@@ -52,7 +56,8 @@ number!(list::Vector{T}, numbers::Dict{T,Int32}, item::T) where {T} =
 mutable struct PartsOfState
     distinct::DistinctParts
     graph::Hypergraph
-    generator::Union{SuccessorGenerator,Nothing}    # for policies, which need the applicable operators
+    columns::Union{ActionColumns,Nothing}           # of networks that rank actions
+    action_layout::Vector{Int32}                    # of each schema, its number in `distinct`
     edge_layout::Vector{Int32}                      # numbers in `distinct`
     edge_feature::Vector{Int32}
     ragged::Vector{Bool}                            # of each kind of edge: some literal has several columns
@@ -70,31 +75,36 @@ mutable struct PartsOfState
     touched_bags::Vector{Int32}
     touched_vertices::Vector{Int32}
     vertices_of_type::Vector{Vector{Int32}}         # the vertices of each predicate
-    applicable::Vector{Int32}
 end
 
-function PartsOfState(distinct::DistinctParts, graph::Hypergraph, generator = nothing)
+function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = nothing)
     signature = distinct.signature
-    layouts = [number!(distinct.layouts, distinct.layout_number, l) for l in graph.layouts]
+    number(layout) = number!(distinct.layouts, distinct.layout_number, layout)
+    layouts = map(number, graph.layouts)
+    action_layouts = columns === nothing ? Int32[] : map(number, columns.layouts)
     features = [number!(distinct.features, distinct.feature_number, f) for f in graph.edge_features]
     ragged = [length(l.slot_of_column) != length(signature.edges[l.type].tails) for l in graph.layouts]
     of_type(p) = Int32[v for v in 1:graph.nvertices if graph.vertex_type[v] == p]
     nbags = length(graph.vertex_of_bag)
-    PartsOfState(distinct, graph, generator, layouts[graph.edge_type], features, ragged, true,
+    PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, true,
         zeros(UInt64, max(1, cld(graph.nvertices, 64))),
         [zeros(Int32, graph.nvertices) for _ in 0:distinct.layers],
         [zeros(Int32, nedges(graph)) for _ in 1:distinct.layers], [zeros(Int32, nbags) for _ in 1:distinct.layers],
         Int32[], zeros(Int32, nedges(graph)), zeros(Int32, nbags), zeros(Int32, graph.nvertices), 0, Int32[], Int32[],
-        Int32[], map(of_type, eachindex(signature.predicates)), Int32[])
+        Int32[], map(of_type, eachindex(signature.predicates)))
 end
 
-"Find the parts of n packed states that lie one after the other; note their readout and their actions."
-function find_parts!(parts::PartsOfState, words::AbstractVector{UInt64}, n::Integer)
+"""
+Find the parts of n packed states that lie one after the other; note their readout and, of networks that rank actions,
+the parts of their actions: those of state i are the operators from `offsets[i] + 1` to `offsets[i+1]`, from 0.
+"""
+function find_parts!(parts::PartsOfState, words::AbstractVector{UInt64}, n::Integer, offsets = zeros(Int32, n + 1),
+    operators = Int32[])
     width = length(parts.state)
     for i in 1:n
         next_state!(parts, words, (i - 1) * width)
         note_readout!(parts)
-        parts.generator === nothing || note_actions!(parts)
+        parts.columns === nothing || note_actions!(parts, @view operators[offsets[i]+1:offsets[i+1]])
     end
 end
 
@@ -318,13 +328,45 @@ function note_readout!(parts::PartsOfState)
     end
 end
 
-function note_actions!(parts::PartsOfState)
-    distinct, applicable = parts.distinct, parts.applicable
-    empty!(applicable)
-    applicable_operators!(applicable, parts.generator, parts.state, 0)
-    push!(distinct.action_lengths, length(applicable))
-    append!(distinct.actions, applicable)
-    for operator in applicable      # edges of operators come first and in their order
-        push!(distinct.action_edges, parts.edge_part[end][operator])
+function note_actions!(parts::PartsOfState, operators)
+    distinct, keys = parts.distinct, parts.distinct.keys
+    clear!(keys)
+    foreach(operator -> write_action_key!(keys, parts, parts.columns, Int(operator) + 1), operators)
+    number_all!(distinct.actions, keys)
+    make_room!(distinct, length(distinct.actions))
+    tally, before, n = distinct.tally, length(distinct.action_parts), 0
+    @inbounds for i in 1:length(operators)          # `tally` has the place of each part that has been met
+        part = keys.numbers[i]
+        if tally[part] == 0
+            push!(distinct.action_parts, part)
+            push!(distinct.action_counts, 0)
+            tally[part] = n += 1
+        end
+        distinct.action_counts[before+tally[part]] += one(Int32)
+        push!(distinct.action_places, before + tally[part])
     end
+    foreach(part -> tally[part] = 0, @view distinct.action_parts[before+1:end])
+    push!(distinct.action_lengths, n)
+    nothing
+end
+
+function write_action_key!(keys::KeyBatch, parts::PartsOfState, columns::ActionColumns, o::Int)
+    after, state = parts.vertex_part[end], parts.state
+    @inbounds begin
+        schema = columns.task.op_schema[o]
+        first = columns.first[o]
+        width = columns.first[o+1] - first
+        at = open_key!(keys, width + 2)
+        entries = keys.entries
+        entries[at+1] = parts.action_layout[schema]
+        entries[at+2] = parts.edge_feature[o]       # edges of operators come first and in their order
+        for i in 1:width
+            fact, effect = columns.facts[first+i-1], columns.effect[first+i-1]
+            counts = fact != 0 && (effect == 0 || fires(columns.task, effect, state, 0))
+            entries[at+i+2] = counts ? after[fact] : zero(Int32)
+        end
+        slots = columns.layouts[schema].slot_of_column
+        width == 0 || slots[end] == width || sort_columns!(entries, at + 2, slots)
+    end
+    close_key!(keys, width + 2)
 end

@@ -1,6 +1,6 @@
 # The new parts as a flat vector: what crosses to Python. Bump `PARTS_FORMAT` with every change to it.
 
-const PARTS_FORMAT = 1
+const PARTS_FORMAT = 2
 
 """
 Everything met since the last call, as two vectors: `numbers` (Int32) and `features` (Float32). This is the one
@@ -30,25 +30,32 @@ and at the end
 |:--------|:--------|:-----------------------------------------------------------------------------------------|
 | readout | lists   | a list for each predicate of each state: the parts of its vertices after the last layer, |
 |         |         | and how many vertices are each                                                           |
-| actions | lists   | a list for each state: the applicable operators, and the parts of their edges in the     |
-|         |         | last layer; no lists at all where actions were not asked for                             |
+
+and of networks that rank actions (others have no groups, no lists and no places)
+
+| Field   | Entries | Meaning                                                                                  |
+|:--------|:--------|:-----------------------------------------------------------------------------------------|
+| actions | groups  | the new parts of actions; the kind of a group is a layout                                |
+| scored  | lists   | a list for each state: the different parts that its actions are, and how many are each   |
+| n       | 1       | how many actions the states have together                                                |
+| places  | n       | of each the place of its part among the first entries of all lists, from 0               |
 
 *groups* is the number of groups, then for each group, by ascending kind:
 
 | Field  | Entries | Meaning                                                                                  |
 |:-------|:--------|:-----------------------------------------------------------------------------------------|
-| kind   | 1       | edges: a row of `distinct_layouts`; vertices: a predicate of the signature               |
+| kind   | 1       | edges, actions: a row of `distinct_layouts`; vertices: a predicate of the signature      |
 | n      | 1       | how many parts the group has                                                             |
 | width  | 1       | how many inputs each of them has                                                         |
 | parts  | n       | their numbers, ascending                                                                 |
-| own    | n       | edges: the row of their features; vertices: their part in the layer before, 0 without    |
-|        |         | residual connections                                                                     |
-| inputs | n·width | a row for each part. Edges: the parts of their tails, a column for each of the layout, 0 |
-|        |         | for no fact; vertices: the parts of their bags, 0 for an empty bag                       |
+| own    | n       | edges, actions: the row of their features; vertices: their part in the layer before, 0   |
+|        |         | without residual connections                                                             |
+| inputs | n·width | a row for each part. Edges, actions: the parts of their facts, a column for each of the  |
+|        |         | layout, 0 for no fact; vertices: the parts of their bags, 0 for an empty bag             |
 
 *lists* is n, the n lengths, the sum of the lengths, then the first entries of all lists and then the second ones.
 
-Kinds and operators count from 0. Parts count from 1 in each layer, in the order they were met, and so do the rows of
+Kinds count from 0. Parts count from 1 in each layer, in the order they were met, and so do the rows of
 features; 0 stands for nothing. Where parts have no numbers (before the first layer, and bags), theirs go on from the
 call before. `features` has three entries for each new row: the cost of the action as the user wrote it, how many
 preconditions it has, and how many add effects.
@@ -68,9 +75,13 @@ function take_new!(distinct::DistinctParts)
         distinct.taken[layer+1] = map(in -> length(in.records), (vertices, edges, bags))
     end
     write_lists!(out, distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts)
-    write_lists!(out, distinct.action_lengths, distinct.actions .- Int32(1), distinct.action_edges)
+    write_groups!(out, distinct.actions.records, new_records(distinct.actions, distinct.taken_actions))
+    distinct.taken_actions = length(distinct.actions.records)
+    write_lists!(out, distinct.action_lengths, distinct.action_parts, distinct.action_counts)
+    push!(out, length(distinct.action_places))
+    append!(out, distinct.action_places .- Int32(1))
     foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
-    foreach(empty!, (distinct.action_lengths, distinct.actions, distinct.action_edges))
+    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
     features = Float32[x for f in @view(distinct.features[distinct.taken_features+1:end]) for x in f]
     distinct.taken_features = length(distinct.features)
     out, features

@@ -2,49 +2,36 @@
 # at every step. Nothing of quadratic size: a state is in the open list for an interval of steps.
 
 """
-A plan of l steps seen by a search that expands s_0 … s_{l-1} and then takes the goal s_l.
-
-States 1 to l+1 of the store are the path, in order; the others come in the order they are generated. Entry k of the
-columns `open_…`: the state lies in the open list with cost `open_g[k]` for the steps i with
-`open_from[k] <= i < open_until[k]`, where step i chooses s_i; s_i itself is no entry at step i. A state reached again
-at a lower cost has a second entry. Action k of row i leads from s_{i-1} to `child[k]`; `chosen[i]` is the place in row
-i of the plan's own action.
+A plan of l steps: state i of the store is s_{i-1}, `g` the cost of the way there. Row i of the actions holds the
+operators applicable in it, and `chosen[i]` is the place in row i of the plan's own.
 """
-struct Ranking
+struct PlanPath
     store::StateStore
-    path_g::Vector{Int}
-    open_state::Vector{Int32}
-    open_from::Vector{Int32}
-    open_until::Vector{Int32}
-    open_g::Vector{Int}
-    action_offsets::Vector{Int32}
+    g::Vector{Int}
+    offsets::Vector{Int32}
     action::Vector{Int32}
-    child::Vector{Int32}
     chosen::Vector{Int32}
 end
 
-nsteps(r::Ranking) = length(r.chosen)
-
-"Whether an entry is of a state that the plan itself comes to later."
-is_later_on_path(r::Ranking, entry::Integer) = r.open_state[entry] <= nsteps(r) + 1
+nsteps(path::PlanPath) = length(path.chosen)
 
 bad_plan(message::AbstractString) = throw(PlanRankError(:meaning, message))
 
-"`next(store, applicable, i)` names the operator of step i, one of those applicable in s_{i-1}, which is state i."
-function Ranking(task::Task, steps::Integer, next; generator::SuccessorGenerator = SuccessorGenerator(task))
+"`next(store, applicable, i)` names the operator of step i, one of those applicable in s_{i-1}."
+function PlanPath(task::Task, steps::Integer, next, generator::SuccessorGenerator)
     store = StateStore(nwords(task))
     add_state!(store, task.init)
     goal = GoalTest(task)
     is_goal(goal, store.words, 0) && bad_plan("the initial state is a goal, so there is no path to learn from")
     steps == 0 && bad_plan("the plan is empty, but the initial state is no goal")
-    action_offsets, action, chosen, path_g = Int32[1], Int32[], Int32[], [0]
+    path = PlanPath(store, [0], Int32[1], Int32[], Int32[])
     for i in 1:steps
         applicable = applicable_operators!(Int32[], generator, store.words, state_offset(store, i))
         operator = next(store, applicable, i)
-        push!(chosen, findfirst(==(operator), applicable))
-        append!(action, applicable)
-        push!(action_offsets, length(action) + 1)
-        push!(path_g, path_g[end] + task.op_cost[operator])
+        push!(path.chosen, findfirst(==(operator), applicable))
+        append!(path.action, applicable)
+        push!(path.offsets, length(path.action) + 1)
+        push!(path.g, path.g[end] + task.op_cost[operator])
         is_new = last(successor!(store, generator, i, operator))
         is_new ||
             bad_plan("step $i: $(operator_name(task, operator)) leads back to a state the plan has been in before")
@@ -53,8 +40,52 @@ function Ranking(task::Task, steps::Integer, next; generator::SuccessorGenerator
     end
     is_goal(goal, store.words, state_offset(store, steps + 1)) ||
         bad_plan("after $steps step(s) $(unmet_goal(task, store)) does not hold, expected a plan that reaches the goal")
-    ranking = Ranking(store, path_g, Int32[], Int32[], Int32[], Int[], action_offsets, action, Int32[], chosen)
-    expand_path!(ranking, task, generator)
+    path
+end
+
+"""
+A plan seen by a search that expands s_0 … s_{l-1} and then takes the goal s_l.
+
+The states of the store are those of the path, and then others in the order they are generated. Entry k of the columns
+`open_…`: the state lies in the open list with cost `open_g[k]` for the steps i with
+`open_from[k] <= i < open_until[k]`, where step i chooses s_i; s_i itself is no entry at step i. A state reached again
+at a lower cost has a second entry. Action k of the path leads to state `child[k]`.
+"""
+struct Ranking
+    path::PlanPath
+    open_state::Vector{Int32}
+    open_from::Vector{Int32}
+    open_until::Vector{Int32}
+    open_g::Vector{Int}
+    child::Vector{Int32}
+end
+
+nsteps(r::Ranking) = nsteps(r.path)
+
+"Whether an entry is of a state that the plan itself comes to later."
+is_later_on_path(r::Ranking, entry::Integer) = r.open_state[entry] <= nsteps(r) + 1
+
+Ranking(task::Task, path::PlanPath, generator::SuccessorGenerator) =
+    expand_path!(Ranking(path, Int32[], Int32[], Int32[], Int[], Int32[]), task, generator)
+
+"""
+A plan seen by a search over entries, which makes no state off the plan: `leads_to` is the place of the state that each
+action of the path leads to among those of the plan, 0 for one that is not among them.
+"""
+struct EntryRanking
+    path::PlanPath
+    leads_to::Vector{Int32}
+end
+
+function EntryRanking(::Task, path::PlanPath, generator::SuccessorGenerator)
+    store, leads_to = path.store, Int32[]
+    for i in 1:nsteps(path)
+        hash = hash_words(store, state_offset(store, i))
+        for k in path.offsets[i]:path.offsets[i+1]-1
+            push!(leads_to, find(store, write_successor!(store, generator, i, hash, path.action[k])))
+        end
+    end
+    EntryRanking(path, leads_to)
 end
 
 "The id of the successor in the store, and whether it is new."
@@ -62,12 +93,13 @@ successor!(store::StateStore, generator::SuccessorGenerator, parent::Integer, op
     store, write_successor!(store, generator, parent, hash_words(store, state_offset(store, parent)), operator))
 
 function expand_path!(r::Ranking, task::Task, generator::SuccessorGenerator)
-    last_entry = zeros(Int, r.store.count)                  # of each state, 0 if it is not open
-    for i in 1:nsteps(r), k in r.action_offsets[i]:r.action_offsets[i+1]-1
-        id, is_new = successor!(r.store, generator, i, r.action[k])
+    path = r.path
+    last_entry = zeros(Int, path.store.count)               # of each state, 0 if it is not open
+    for i in 1:nsteps(r), k in path.offsets[i]:path.offsets[i+1]-1
+        id, is_new = successor!(path.store, generator, i, path.action[k])
         is_new && push!(last_entry, 0)
         push!(r.child, id)
-        g = r.path_g[i] + task.op_cost[r.action[k]]
+        g = path.g[i] + task.op_cost[path.action[k]]
         until = id <= nsteps(r) + 1 ? id - 1 : nsteps(r) + 1
         i < until || continue                               # closed by then, or chosen at once
         entry = last_entry[id]
@@ -94,18 +126,20 @@ function open_entry!(r::Ranking, dearer::Integer, id::Integer, i::Integer, until
     length(r.open_g)
 end
 
-"The ranking of a plan given as operators."
-function ranking_of_plan(task::Task, plan::AbstractVector{<:Integer}; options...)
+"The ranking of a plan given as operators; `kind` is `Ranking` or `EntryRanking`."
+function ranking_of_plan(task::Task, plan::AbstractVector{<:Integer}; kind::Type = Ranking,
+    generator::SuccessorGenerator = SuccessorGenerator(task))
     next(store, applicable, i) = plan[i] in applicable ? plan[i] :
         bad_plan("step $i: $(why_not(task, store, i, plan[i]))")
-    Ranking(task, length(plan), next; options...)
+    kind(task, PlanPath(task, length(plan), next, generator), generator)
 end
 
 """
 The ranking of a plan in words, a line `(name argument …)` for each step. Several operators may share a name, one for
 each way to meet a precondition: any that is applicable will do, because their effects are the same.
 """
-function ranking_of_plan(task::Task, text::AbstractString; options...)
+function ranking_of_plan(task::Task, text::AbstractString; kind::Type = Ranking,
+    generator::SuccessorGenerator = SuccessorGenerator(task))
     lines = plan_steps(text)
     function next(store, applicable, i)
         at = findfirst(o -> operator_name(task, o) == lines[i], applicable)
@@ -114,7 +148,7 @@ function ranking_of_plan(task::Task, text::AbstractString; options...)
         known === nothing && bad_plan("step $i: $(lines[i]) is no action that can ever be applied in this task")
         bad_plan("step $i: $(why_not(task, store, i, known))")
     end
-    Ranking(task, length(lines), next; options...)
+    kind(task, PlanPath(task, length(lines), next, generator), generator)
 end
 
 "The steps of a plan file: lower case, single spaces, no comments."

@@ -1,9 +1,16 @@
 # Following a search, to see which states it takes and whether they lie on one path.
 
-"What `expand!` does for one node, for those who want to know which it was; 0 if none is left."
+"""
+What `expand!` does for one node, for those who want to know which it was; 0 if none is left. With entries, the state
+that the best one leads to; entries that lead to nothing better than what is known are passed by.
+"""
 function take_best!(search::Search)
     waiting(search) == 0 || throw(PlanRankError(:usage, "$(waiting(search)) states wait for their values"))
-    expand_best!(search)
+    id = Int32(-1)
+    while id == -1
+        id = expand_best!(search)
+    end
+    id
 end
 
 "The cheapest operator that leads from one node to the other, 0 if there is none."

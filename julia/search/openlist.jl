@@ -36,11 +36,12 @@ end
 
 struct HeapEntry
     f::Float64
-    turn::UInt32                        # lower comes first among equals
+    tie::Float32                        # lower comes first among equals, …
+    turn::UInt32                        # … and then this
     id::Int32
 end
 
-"A binary heap of 16-byte entries; the tie value h is read from the store only when two f are equal."
+"A binary heap. The tie value of an entry is h of its node when it was pushed."
 mutable struct HeapOpen
     entries::GrowingVector{HeapEntry}
     h::GrowingVector{Float32}
@@ -55,31 +56,30 @@ HeapOpen(h::GrowingVector{Float32}, ties::Symbol, seed::Integer) =
 ties_by_h(ties::Symbol) = ties === :h_newest || ties === :h_oldest
 newest_first(ties::Symbol) = ties === :h_newest || ties === :newest
 
-@inline function comes_first(h, by_h::Bool)
-    function (a::HeapEntry, b::HeapEntry)
-        a.f == b.f || return a.f < b.f
-        if by_h
-            ha, hb = h[a.id], h[b.id]
-            ha == hb || return ha < hb
-        end
-        a.turn < b.turn
-    end
+@inline function comes_first(a::HeapEntry, b::HeapEntry)
+    a.f == b.f || return a.f < b.f
+    a.tie == b.tie || return a.tie < b.tie
+    a.turn < b.turn
 end
 
-function next_turn!(open::HeapOpen)
-    open.pushed += one(UInt32)
-    newest_first(open.ties) && return ~open.pushed
-    open.ties === :random || return open.pushed
+"The place among equals of something so old: ages count up."
+function turn_of!(open::HeapOpen, age::UInt32)
+    newest_first(open.ties) && return ~age
+    open.ties === :random || return age
     open.random = open.random * 0x5851f42d4c957f2d + 0x14057b7ef767814f
     (open.random >> 32) % UInt32
 end
 
-push_open!(open::HeapOpen, id::Int32, f::Float64) =
-    heap_push!(comes_first(open.h, ties_by_h(open.ties)), open.entries, HeapEntry(f, next_turn!(open), id))
+push_open!(open::HeapOpen, id::Int32, f::Float64) = push_open!(open, id, f, open.pushed += one(UInt32))
+
+push_open!(open::HeapOpen, id::Int32, f::Float64, age::UInt32) = push_entry!(open, id, f, open.h[id], age)
+
+push_entry!(open::HeapOpen, id::Int32, f::Float64, h::Float32, age::UInt32) = heap_push!(comes_first, open.entries,
+    HeapEntry(f, ties_by_h(open.ties) ? h : 0.0f0, turn_of!(open, age), id))
 
 "The best entry and its f; the list must not be empty."
 function pop_open!(open::HeapOpen)
-    entry = heap_pop!(comes_first(open.h, ties_by_h(open.ties)), open.entries)
+    entry = heap_pop!(comes_first, open.entries)
     entry.id, entry.f
 end
 

@@ -1,6 +1,6 @@
 """
 The order of expansions: f = alpha·g + beta·h. A new rule is a new type with a method of `priority`. If it keeps more
-about a path than its cost, it has methods of the functions below too; see policy.jl.
+than that about states and paths, it has methods of the functions below too; see policy.jl and entries.jl.
 """
 struct LinearRule
     alpha::Float64
@@ -8,6 +8,13 @@ struct LinearRule
 end
 
 @inline priority(rule::LinearRule, store::StateStore, id::Integer) = rule.alpha * store.g[id] + rule.beta * store.h[id]
+
+"Called when a state is new, before it has a value."
+@inline note_state!(::LinearRule, search, id::Int32) = nothing
+
+"Whether this is still what the open list says of a node: since then it may have changed."
+@inline is_current(rule, store::StateStore, id::Int32, f::Float64) =
+    store.status[id] == IS_OPEN && priority(rule, store, id) == f
 
 "Called before the successors of a node are made."
 @inline prepare_expansion!(::LinearRule, applicable::Vector{Int32}, parent::Int32) = nothing
@@ -64,27 +71,34 @@ function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest
     ties in TIES || throw(PlanRankError(:usage, "unknown tie-breaking `$ties`; known: $(join(TIES, ", "))"))
     batch >= 1 || throw(PlanRankError(:usage, "a batch holds at least one node, not $batch"))
     store = StateStore(nwords(task))
-    open = ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
+    open = needs_heap(rule) || ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
         GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
     add_state!(store, task.init)
     set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
     store.status[1] = IS_OPEN
+    note_state!(rule, search, one(Int32))
     search
 end
 
+needs_heap(rule) = false
+
 """
 `make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
-`:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given.
+`:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given. With `entries` the open list of the
+first three holds entries (state, action).
 """
 function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
-    ties::Union{Symbol,Nothing} = nothing, options...)
+    ties::Union{Symbol,Nothing} = nothing, entries::Bool = false, options...)
     weight >= 0 || throw(PlanRankError(:usage, "the weight must not be negative, and is $weight"))
-    rule, by_itself = name === :astar ? (LinearRule(1, 1), true) :
-        name === :gbfs ? (LinearRule(0, 1), false) :
-        name === :wastar ? (LinearRule(1, weight), true) :
-        name === :ucs ? (LinearRule(1, 0), true) :
-        name === :bfs ? (LinearRule(1, 0), false) :
+    linear(alpha, beta) = entries ? EntryRule(task, alpha, beta) : LinearRule(alpha, beta)
+    entries && !(name in (:astar, :gbfs, :wastar)) &&
+        throw(PlanRankError(:usage, "`$name` ranks no actions; astar, gbfs and wastar do"))
+    rule, by_itself = name === :astar ? (linear(1, 1), true) :
+        name === :gbfs ? (linear(0, 1), false) :
+        name === :wastar ? (linear(1, weight), true) :
+        name === :ucs ? (linear(1, 0), true) :
+        name === :bfs ? (linear(1, 0), false) :
         name === :phs ? (PolicyRule(task, true), false) :
         name === :levints ? (PolicyRule(task, false), false) :
         throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, ucs, bfs, phs, levints"))
@@ -123,18 +137,26 @@ function expand_batch!(search::Search, k::Int)
     end
 end
 
-"Pop the best node and expand it, unless it is a goal; the node, 0 if none is left."
+"Pop the best node and go on from it; what `go_on_from!` gives, 0 if no node is left."
 function expand_best!(search::Search)
     id = pop_node!(search)
-    if id == 0
-        waiting(search) == 0 && (search.status = :exhausted)
-    elseif is_goal(search.goal, search.store.words, state_offset(search.store, id))
-        search.goal_id = id
-        search.status = :solved
-    else
-        expand_node!(search, id)
-    end
+    id == 0 || return go_on_from!(search, search.rule, id)
+    waiting(search) == 0 && (search.status = :exhausted)
     id
+end
+
+"Expand a node, unless it is a goal; the node."
+function go_on_from!(search::Search, rule, id::Int32)
+    is_reached_goal!(search, id) || expand_node!(search, id)
+    id
+end
+
+"Whether the state is a goal, with which the search ends."
+function is_reached_goal!(search::Search, id::Int32)
+    is_goal(search.goal, search.store.words, state_offset(search.store, id)) || return false
+    search.goal_id = id
+    search.status = :solved
+    true
 end
 
 "The best open node, now closed; 0 if there is none."
@@ -143,7 +165,7 @@ function pop_node!(search::Search)
     push_updated!(search, store.count + 1)
     while !isempty(search.open)
         id, f = pop_open!(search.open)
-        if store.status[id] == IS_OPEN && priority(search.rule, store, id) == f
+        if is_current(search.rule, store, id, f)
             store.status[id] = IS_CLOSED
             return id
         end
@@ -152,36 +174,41 @@ function pop_node!(search::Search)
 end
 
 function expand_node!(search::Search, parent::Int32)
-    store, generator = search.store, search.generator
-    applicable = search.applicable
+    store, applicable = search.store, search.applicable
     empty!(applicable)
-    applicable_operators!(applicable, generator, store.words, state_offset(store, parent))
+    applicable_operators!(applicable, search.generator, store.words, state_offset(store, parent))
     search.expanded += 1
     memory_spent(search) && return
     parent_hash = hash_words(store, state_offset(store, parent))
-    parent_g = store.g[parent]
     prepare_expansion!(search.rule, applicable, parent)
     # From the back: that halves the expansions in blocks, and costs up to a tenth more in ferry.
     @inbounds for i in length(applicable):-1:1
-        operator = applicable[i]
-        search.generated += 1
-        hash = write_successor!(store, generator, parent, parent_hash, operator)
-        step = search.unit_steps ? one(Int32) : search.task.op_cost[operator]
-        g, overflows = Base.add_with_overflow(parent_g, step)
-        overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
-        id, is_new = find_or_add!(store, hash)
-        if is_new
-            set_path!(search.rule, store, id, parent, operator, g)
-            store.status[id] = IS_OPEN
-            memory_spent(search) && return
-        elseif is_better_path(search.rule, store, id, parent, operator, g)
-            better_path!(search, id, parent, operator, g)
-        end
+        make_successor!(search, parent, parent_hash, applicable[i])
+        search.status === :memory && return
     end
     nothing
 end
 
-function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int32)
+"Make a successor and keep it if it is new, or the path to it if that is better; its id, whether new, whether better."
+@inline function make_successor!(search::Search, parent::Int32, parent_hash::UInt64, operator::Int32)
+    store = search.store
+    search.generated += 1
+    hash = write_successor!(store, search.generator, parent, parent_hash, operator)
+    step = search.unit_steps ? one(Int32) : @inbounds search.task.op_cost[operator]
+    g, overflows = Base.add_with_overflow(store.g[parent], step)
+    overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
+    id, is_new = find_or_add!(store, hash)
+    is_new || is_better_path(search.rule, store, id, parent, operator, g) || return id, false, false
+    is_new || return id, false, better_path!(search, id, parent, operator, g)
+    set_path!(search.rule, store, id, parent, operator, g)
+    store.status[id] = IS_OPEN
+    note_state!(search.rule, search, id)
+    memory_spent(search)
+    id, true, false
+end
+
+"Take a better path to a known state, unless the state is closed for good; whether it was taken."
+function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g)
     store = search.store
     status = store.status[id]
     if id >= search.first_waiting
@@ -193,11 +220,16 @@ function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32,
     elseif status == IS_CLOSED && search.reopen
         set_path!(search.rule, store, id, parent, operator, g)
         store.status[id] = IS_OPEN
+        reopen!(search.rule, store, id)
         search.reopened += 1
         push!(search.updated, (store.count, id))
+    else
+        return false
     end
-    nothing
+    true
 end
+
+@inline reopen!(rule, store::StateStore, id::Int32) = nothing
 
 """
 Push the updated nodes that were met before state `id` was. They wait for the values of the states generated together
@@ -215,8 +247,10 @@ function push_node!(search::Search, id::Int32)
     if open isa BucketOpen && !fits(open, id, f)
         search.open = heap_from(open, search.seed)
     end
-    push_open!(search.open, id, f)
+    push_open!(search.rule, search.open, id, f)
 end
+
+@inline push_open!(rule, open, id::Int32, f::Float64) = push_open!(open, id, f)
 
 "Hand in the values of the waiting states, in order. `safe`: an infinite value proves that there is no plan from there."
 function Base.insert!(search::Search, values::AbstractVector; safe::Bool = false)

@@ -74,8 +74,8 @@ end
     true
 end
 
-"The id of the state in the scratch row, and whether it is new; a new one is kept, its other columns still unset."
-function find_or_add!(store::StateStore, hash::UInt64)
+"The id of the state in the scratch row, 0 if it is not known, and the slot of the table where it is or would be."
+@inline function find_slot(store::StateStore, hash::UInt64)
     table = store.table
     mark = fingerprint(store, hash)
     id_mask = (one(UInt32) << store.id_bits) - one(UInt32)
@@ -83,15 +83,23 @@ function find_or_add!(store::StateStore, hash::UInt64)
     scratch = scratch_offset(store)
     while true
         entry = table[slot]
-        entry == 0 && break
+        entry == 0 && return zero(Int32), slot
         if entry & ~id_mask == mark
             id = (entry & id_mask) % Int32
-            same_words(store, state_offset(store, id), scratch) && return id, false
+            same_words(store, state_offset(store, id), scratch) && return id, slot
         end
         slot = slot == table.length ? 1 : slot + 1
     end
+end
+
+find(store::StateStore, hash::UInt64) = first(find_slot(store, hash))
+
+"The id of the state in the scratch row, and whether it is new; a new one is kept, its other columns still unset."
+function find_or_add!(store::StateStore, hash::UInt64)
+    id, slot = find_slot(store, hash)
+    id == 0 || return id, false
     add_scratch!(store)
-    table[slot] = mark | store.count % UInt32
+    store.table[slot] = fingerprint(store, hash) | store.count % UInt32
     store.count == store.room && rebuild_table!(store, larger_table(store))
     store.count % Int32, true
 end

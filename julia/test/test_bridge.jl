@@ -30,7 +30,7 @@ end
 
 load_ring(n) = PlanRank.load(Source("ring", RING), Source("problem", ring_problem(n)), LIMITLESS...)
 
-new_search(loaded, name) = PlanRank.new_search(loaded, name, 3.0, nothing, nothing, 1, 0, LIMITLESS...)
+new_search(loaded, name, entries = false) = PlanRank.new_search(loaded, name, entries, 3.0, nothing, nothing, 1, 0, LIMITLESS...)
 
 plan_and_cost(loaded, search) =
     (plan = PlanRank.plan_lines(search); (plan, PlanRank.validate(loaded, plan, "plan")[2]))
@@ -87,17 +87,26 @@ end
     @test values == [PlanRank.evaluate(hmax, initial, 0) / 100]
     columns = PlanRank.ranking_columns(loaded, plan)
     @test columns[2][end] == Float32(cost) && columns[10] == Float32.(costs[columns[11].+1])
+    columns = PlanRank.entry_ranking_columns(loaded, plan)
+    @test columns[2][end] == Float32(cost) && columns[4] == Float32.(costs[columns[5].+1])
 end
 
-@testset "values for policy-guided search are scaled too" begin
+@testset "values that come with actions are scaled too" begin
     loaded = load_ring(4)
     search = new_search(loaded, "phs")
     @test PlanRank.expand_batch(search, 1, Inf) == 1
+    offsets, operators = PlanRank.new_operators(search)
     applicable = PlanRank.applicable_operators!(Int32[], search.generator, PlanRank.new_words(search), 0)
-    values, offsets = Float32[2.35], Int32[0, length(applicable)]
-    operators, logs = applicable .- Int32(1), fill(-1.0f0, length(applicable))
-    GC.@preserve values offsets operators logs PlanRank.insert_values_and_policy(search, UInt(pointer(values)), 1,
-        UInt(pointer(offsets)), UInt(pointer(operators)), UInt(pointer(logs)), length(logs))
+    @test offsets == [0, length(operators)] && operators == applicable .- 1
+    values, logs = Float32[2.35], fill(-1.0f0, length(operators))
+    GC.@preserve values logs PlanRank.insert_values_and_policy(search, UInt(pointer(values)), 1, UInt(pointer(logs)),
+        length(logs))
+    @test search.store.h[1] == 235 && PlanRank.statistics(search)[6] == 2.35
+
+    search = new_search(loaded, "gbfs", true)
+    PlanRank.expand_batch(search, 1, Inf)
+    values = fill(2.35f0, length(last(PlanRank.new_operators(search))))
+    GC.@preserve values PlanRank.insert_entry_values(search, UInt(pointer(values)), length(values))
     @test search.store.h[1] == 235 && PlanRank.statistics(search)[6] == 2.35
 end
 
@@ -147,7 +156,8 @@ end
     bridge, workload = (read(joinpath(sources, name), String) for name in ("bridge.jl", "workload.jl"))
     defined = Set(String(m[1]) for m in eachmatch(r"^(?:function )?([a-z_]+)\("m, bridge))
     union!(defined, ["proved_unsolvable", "new_words", "resident_bytes", "peak_bytes"])
-    helpers = ["include_dependency", "borrowed", "from_zero", "lines", "in_units", "step_lines", "layout_rows"]
+    helpers = ["include_dependency", "borrowed", "from_zero", "lines", "in_units", "step_lines", "layout_rows",
+        "as_written", "all_words"]
     called(name) = occursin(Regex("(?<![a-z_])$name[(,)]"), workload)
     @test issubset(helpers, defined) && length(defined) > 40
     @test isempty(filter(name -> !(name in helpers || called(name)), defined))

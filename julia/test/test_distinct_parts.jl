@@ -92,9 +92,10 @@ function read_parts(numbers, layers)
     r = PartsReader(numbers, 0)
     @test next_one!(r) == PlanRank.PARTS_FORMAT
     flags, rows = next!(r, next_one!(r)), [next_layer!(r) for _ in 1:layers]
-    readout, actions = next_lists!(r), next_lists!(r)
+    readout, actions, scored = next_lists!(r), next_groups!(r), next_lists!(r)
+    places = next!(r, next_one!(r))
     @test r.at == length(numbers)
-    (flags = flags, layers = rows, readout = readout, actions = actions)
+    (flags = flags, layers = rows, readout = readout, actions = actions, scored = scored, places = places)
 end
 
 tails(graph, e) = graph.tails[graph.tail_first[e]:graph.tail_first[e+1]-1]
@@ -121,6 +122,31 @@ function check_layer(parts, layer, edges, bags, vertices)
     end
 end
 
+"What an operator needs, adds and deletes in the state, by literal, as parts after the last layer."
+function seen_of(parts, o)
+    task, places = parts.columns.task, PlanRank.LiteralPlaces(parts.distinct.signature, parts.columns.task.op_schema[o])
+    seen = [Int32[] for _ in 1:places.total]
+    PlanRank.each_literal(task, places, o) do literal, fact, effect
+        holds = effect == 0 || (all(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_pre, effect)) &&
+                                !any(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_neg, effect)))
+        holds && push!(seen[literal], parts.vertex_part[end][fact])
+    end
+    map(sort, seen)
+end
+
+function check_actions(parts, known, scored, places, applicable)
+    distinct = parts.distinct
+    @test length(places) == length(applicable) == sum(last, scored; init = 0)
+    for (o, place) in zip(applicable, places)
+        layout, feature, inputs = known[first(scored[place+1])]
+        @test distinct.features[feature] == parts.graph.edge_features[o]
+        slots = distinct.layouts[layout+1].slot_of_column
+        @test [sort(filter(!=(0), inputs[slots.==s])) for s in 1:maximum(slots; init = 0)] == seen_of(parts, o)
+    end
+    @test allunique(first.(scored))
+    @test [count(==(i - 1), places) for i in eachindex(scored)] == last.(scored)
+end
+
 @testset "what is handed out is what was met, each part once" begin
     compared = 0
     for seed in 1:40
@@ -129,13 +155,16 @@ end
         nfacts(task) == 0 && continue
         layers, signature = 2, Signature(domain)
         distinct = DistinctParts(signature, layers, rand(rng, Bool), false)
-        generator = rand(rng, Bool) ? SuccessorGenerator(task) : nothing
-        parts = PartsOfState(distinct, Hypergraph(signature, task), generator)
+        generator = SuccessorGenerator(task)
+        columns = rand(rng, Bool) ? PlanRank.ActionColumns(signature, task) : nothing
+        parts = PartsOfState(distinct, Hypergraph(signature, task), columns)
+        known_actions = Dict()
         states, width = walked_states(task, rng, 6), nwords(task)
         flags, feature_entries = Int32[], 0
         known = [(edges = Dict(), bags = [], vertices = Dict()) for _ in 1:layers]
         for i in 0:length(states)÷width-1
-            find_parts!(parts, states[i*width+1:(i+1)*width], 1)
+            applicable = applicable_operators!(Int32[], generator, states, i * width)
+            find_parts!(parts, states[i*width+1:(i+1)*width], 1, Int32[0, length(applicable)], applicable .- Int32(1))
             numbers, features = take_new!(distinct)
             new = read_parts(numbers, layers)
             append!(flags, new.flags)
@@ -153,11 +182,14 @@ end
             last_parts(p) = parts.vertex_part[end][parts.graph.vertex_type.==p]
             @test map(Set, new.readout) == [Set((x, count(==(x), last_parts(p))) for x in last_parts(p))
                                             for p in eachindex(signature.predicates)]
-            if generator === nothing
-                @test isempty(new.actions)
+            if columns === nothing
+                @test isempty(new.actions) && isempty(new.scored) && isempty(new.places)
             else
-                applicable = applicable_operators!(Int32[], generator, states, i * width)
-                @test only(new.actions) == [(o - 1, parts.edge_part[end][o]) for o in applicable]
+                for (part, more...) in new.actions
+                    @test !haskey(known_actions, part)
+                    known_actions[part] = more
+                end
+                check_actions(parts, known_actions, only(new.scored), new.places, applicable)
             end
             compared += 1
         end

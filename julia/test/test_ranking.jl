@@ -7,7 +7,7 @@ isdefined(Main, :RandomTasks) || include("random_tasks.jl")
 isdefined(Main, :Texts) || include("texts.jl")
 using .RandomTasks, .Texts
 
-states_of(task, r) = [facts_of(task, r.store.words, (i - 1) * nwords(task)) for i in 1:r.store.count]
+states_of(task, r) = [facts_of(task, r.path.store.words, (i - 1) * nwords(task)) for i in 1:r.path.store.count]
 
 "The open lists of a search that expands only the path: state => cost, for steps 1 to l, from the definition."
 function open_lists(task, plan)
@@ -53,15 +53,15 @@ end
         states = states_of(task, r)
         l = length(plan)
         @test allunique(states) && states[1:l+1] == path
-        @test r.path_g == cumsum([0; task.op_cost[plan]])
+        @test r.path.g == cumsum([0; task.op_cost[plan]])
         for i in 1:l
             entries = [k for k in 1:length(r.open_g) if r.open_from[k] <= i < r.open_until[k]]
             @test Dict(states[r.open_state[k]] => r.open_g[k] for k in entries) == lists[i]
             @test length(entries) == length(lists[i])
-            row = r.action_offsets[i]:r.action_offsets[i+1]-1
-            @test sort(r.action[row]) == [o for o in 1:length(task.op_schema) if is_applicable(task, path[i], o)]
-            @test all(states[r.child[k]] == successor(task, path[i], r.action[k]) for k in row)
-            @test r.action[row][r.chosen[i]] == plan[i]
+            row = r.path.offsets[i]:r.path.offsets[i+1]-1
+            @test sort(r.path.action[row]) == [o for o in 1:length(task.op_schema) if is_applicable(task, path[i], o)]
+            @test all(states[r.child[k]] == successor(task, path[i], r.path.action[k]) for k in row)
+            @test r.path.action[row][r.path.chosen[i]] == plan[i]
         end
         @test all(k -> PlanRank.is_later_on_path(r, k) == (states[r.open_state[k]] in path), 1:length(r.open_g))
         compared += 1
@@ -79,8 +79,8 @@ end
         "(drive van north depot)", "(load blue van depot)", "(drive van depot south)", "(unload blue van south)",
         "; end"]
     r = ranking_of_plan(task, join(plan, '\n'))
-    @test r.path_g == [0, 1, 3, 4, 6, 7, 10, 11]
-    @test [operator_name(task, r.action[r.action_offsets[i]+r.chosen[i]-1]) for i in (1, 2)] ==
+    @test r.path.g == [0, 1, 3, 4, 6, 7, 10, 11]
+    @test [operator_name(task, r.path.action[r.path.offsets[i]+r.path.chosen[i]-1]) for i in (1, 2)] ==
           ["(load red van depot)", "(drive van depot north)"]
 
     told(steps...) = message(() -> ranking_of_plan(task, join(steps, '\n')))
@@ -103,7 +103,7 @@ end
     task = task_from_text(domain, "(define (problem x) (:domain d) (:init (p)) (:goal (s)))")
     @test count(o -> operator_name(task, o) == "(go)", 1:length(task.op_schema)) == 2
     for plan in ("(go)\n(switch)\n(stop)", "(switch)\n(go)\n(stop)")
-        @test ranking_of_plan(task, plan).path_g == 0:3
+        @test ranking_of_plan(task, plan).path.g == 0:3
     end
 end
 
@@ -113,7 +113,7 @@ end
     free = small_task(nfacts = 3, init = [1], goal = [3],
         operators = [([1], [2], [1], 0), ([2], [3], [2], 0), ([2], [], [], 0)])
     r = ranking_of_plan(free, [1, 2])
-    @test r.path_g == [0, 0, 0] && isempty(r.open_g) && r.store.count == 3
+    @test r.path.g == [0, 0, 0] && isempty(r.open_g) && r.path.store.count == 3
     @test r.child[1] == 2 && sort(r.child[2:3]) == [2, 3]
     @test occursin("step 1: (act) needs (f2)", message(() -> ranking_of_plan(free, [2])))
     # s_2 is open from the start at cost 5, and again at 2 when s_1 is expanded; the third state at 7 and then at 1.
@@ -123,4 +123,24 @@ end
     rows = Set(zip(r.open_state, r.open_from, r.open_until, r.open_g))
     third, goal = setdiff(1:4, [1, 2, 3])[1], 3
     @test rows == Set([(third, 1, 2, 7), (third, 2, 3, 1), (goal, 1, 2, 9)])
+end
+
+@testset "entries of a plan: its own states, and which of them each action leads to" begin
+    compared = 0
+    for seed in 1:80
+        task = random_graph(seed)
+        plan = plan_of(task, seed)
+        isempty(plan) && continue
+        expected, found = ranking_of_plan(task, plan), ranking_of_plan(task, plan; kind = PlanRank.EntryRanking)
+        n = PlanRank.nsteps(expected) + 1
+        @test found.path.store.count == n
+        @test [found.path.store.words[i] for i in 1:n*nwords(task)] ==
+              [expected.path.store.words[i] for i in 1:n*nwords(task)]
+        for name in (:g, :offsets, :action, :chosen)
+            @test getfield(found.path, name) == getfield(expected.path, name)
+        end
+        @test found.leads_to == [child <= n ? child : 0 for child in expected.child]
+        compared += 1
+    end
+    @test compared > 20
 end

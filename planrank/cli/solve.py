@@ -26,13 +26,19 @@ if TYPE_CHECKING:
     type=click.Choice(SEARCHES),
     default="gbfs",
     show_default=True,
-    help="A*, greedy best-first, weighted A*, uniform cost, breadth-first, or by a model's policy: PHS*, LevinTS.",
+    help="A*, greedy best-first, weighted A*, greedy with deferred evaluation, uniform cost, breadth-first, or by a "
+    "model's policy: PHS*, LevinTS.",
 )
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(
     "--heuristic",
     type=click.Choice(HEURISTICS),
     help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
+)
+@click.option(
+    "--rank",
+    type=click.Choice(["actions", "states"]),
+    help="Take a model that ranks these. [default: whatever the model ranks]",
 )
 @click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")

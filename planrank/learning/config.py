@@ -79,8 +79,11 @@ class TrainConfig(Architecture):
         self._check("profile", "loss")
         for name, value in PROFILES[self.profile].items():
             self._default(name, value)
+        self._check("rank")
         if self.loss == "levin":
-            object.__setattr__(self, "policy", True)
+            object.__setattr__(self, "rank", "policy")
+        elif self.rank == "policy":
+            raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
         self._check("steps", "family")
         families.get(self.family)  # says which there are

@@ -16,7 +16,7 @@ import numpy as np
 from planrank import files, paths
 from planrank.console import say
 from planrank.errors import PlanrankError
-from planrank.learning.ranking import Ranking, ranking_of_plan
+from planrank.learning.ranking import EntryRanking, Ranking, entry_ranking_of_plan, ranking_of_plan
 from planrank.models import families
 from planrank.task import Task, load
 
@@ -26,16 +26,23 @@ class Example:
     """`encoded` is what the family made of `ranking.states`, or only of the plan's own states; `prepared` is that for
     PyTorch, by architecture and type of number."""
 
-    ranking: Ranking
+    ranking: Ranking | EntryRanking
     encoded: dict[str, np.ndarray]
     prepared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False) -> Example:
-    """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at."""
+    """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at.
+
+    Networks that score actions never need those.
+    """
+    family = families.get(shape.family_name)
+    if getattr(shape, "rank", "states") != "states":
+        entries = entry_ranking_of_plan(task, steps)
+        return Example(entries, family.encode(task, entries.states, shape, entries.actions))
     ranking = ranking_of_plan(task, steps)
     states = ranking.states[: ranking.length + 1] if path_only else ranking.states
-    return Example(ranking, families.get(shape.family_name).encode(task, states, shape))
+    return Example(ranking, family.encode(task, states, shape))
 
 
 def cached_example(
@@ -73,7 +80,7 @@ def warn_once(text: str) -> None:
 
 
 def write_example(file: Path, example: Example) -> None:
-    content = {f"ranking.{f.name}": np.asarray(getattr(example.ranking, f.name)) for f in fields(Ranking)}
+    content = {f"ranking.{f.name}": np.asarray(getattr(example.ranking, f.name)) for f in fields(example.ranking)}
     content |= {f"encoded.{name}": array for name, array in example.encoded.items()}
     buffer = io.BytesIO()
     # As numpy.savez_compressed, but with the fast level: the usual one takes longer than making the example.
@@ -86,9 +93,10 @@ def write_example(file: Path, example: Example) -> None:
 
 def read_example(file: Path) -> Example:
     with np.load(file, allow_pickle=False) as content:
-        columns: dict[str, Any] = {f.name: content[f"ranking.{f.name}"] for f in fields(Ranking)}
+        kind = EntryRanking if "ranking.leads_to" in content.files else Ranking
+        columns: dict[str, Any] = {f.name: content[f"ranking.{f.name}"] for f in fields(kind)}
         columns["length"] = int(columns["length"])
         encoded = {
             name.removeprefix("encoded."): content[name] for name in content.files if name.startswith("encoded.")
         }
-    return Example(Ranking(**columns), encoded)
+    return Example(kind(**columns), encoded)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from planrank.choices import LOSSES, PATH_LOSSES, REDUCTIONS, SURROGATES
+from planrank.choices import PATH_LOSSES, REDUCTIONS, STATE_LOSSES, SURROGATES
 from planrank.errors import PlanrankError
 from planrank.learning.ranking import Ranking
 
@@ -30,14 +30,13 @@ def loss(
     *,
     surrogate: str = "logistic",
     reduction: str = "mean",
-    log_policy: Tensor | None = None,
 ) -> Tensor:
     """One number with a gradient. `values` are h of `ranking.states`; those of the plan's own are enough for some.
 
-    `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms. `log_policy`, for "levin"
-    only, is the logarithm of the policy over the applicable actions, flat, as `ranking.action` is.
+    `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms. The Levin loss needs scores of
+    actions: see entry_losses.py, where the others stand for networks that rank actions.
     """
-    check(name, LOSSES, "loss")
+    check(name, STATE_LOSSES, "loss of states")
     check(surrogate, SURROGATES, "surrogate")
     check(reduction, REDUCTIONS, "reduction")
     expected = ranking.length + 1 if name in PATH_LOSSES and len(values) == ranking.length + 1 else len(ranking.states)
@@ -52,11 +51,7 @@ def loss(
         return reduce(applied(surrogate, path[1:] - path[:-1]), reduction)
     if name == "l2":
         return squared(values, tables, reduction)
-    if name == "lbe":
-        return bellman(values, tables, reduction)
-    if log_policy is None or log_policy.shape != (len(ranking.action),):
-        raise PlanrankError("the Levin loss needs the policy's value for each applicable action of the plan's states")
-    return reduce(-log_policy[tables.chosen], reduction) + squared(values, tables, reduction)
+    return bellman(values, tables, reduction)
 
 
 def violations(
@@ -85,7 +80,6 @@ class Tables:
         self.length = ranking.length
         self.dtype = dtype
         self.cost_to_goal = torch.from_numpy(ranking.cost_to_goal).to(dtype)
-        self.chosen = torch.from_numpy((ranking.action_offsets[:-1] + ranking.chosen).astype(np.int64))
         compared = ranking.in_open_list(later_on_path=False)
         used = compared.any(axis=0)
         self.compared = compared[:, used]

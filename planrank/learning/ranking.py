@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planrank import julia
-from planrank.task import Task
+from planrank.task import Rows, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,47 @@ class Ranking:
         step = np.arange(1, self.length + 1, dtype=np.int32)[:, None]
         there = (self.open_from <= step) & (step < self.open_until)
         return there if later_on_path else there & ~self.open_later_on_path
+
+
+@dataclass(frozen=True, eq=False)
+class EntryRanking:
+    """What a search over entries (state, action) meets that takes just the actions of a plan s_0 a_1 s_1 … s_l.
+
+    Row i of the actions holds the operators applicable in s_i, what each costs, and in `leads_to` the number of the
+    plan's state that it leads to, -1 if to none; `chosen[i]` is the place in row i of the plan's own.
+    """
+
+    states: np.ndarray  # (l + 1, words) uint64
+    length: int  # l
+    path_g: np.ndarray  # float32 (l + 1,), along the plan
+    cost_to_goal: np.ndarray  # float32 (l + 1,), along the plan
+    action_offsets: np.ndarray  # int32 (l + 1,)
+    action: np.ndarray  # int32
+    action_cost: np.ndarray  # float32
+    leads_to: np.ndarray  # int32
+    chosen: np.ndarray  # int32 (l,)
+
+    @property
+    def actions(self) -> Rows:
+        """Those of each state; the goal, where the search ends, has none."""
+        return Rows(np.append(self.action_offsets, self.action_offsets[-1:]), self.action)
+
+
+def entry_ranking_of_plan(task: Task, steps: list[str]) -> EntryRanking:
+    """As `ranking_of_plan`, for a network that ranks actions."""
+    columns = julia.call("entry_ranking_columns", task.handle, "\n".join(steps))
+    words, path_g, offsets, cost, action, chosen, leads_to = (np.array(julia.view(column)) for column in columns)
+    return EntryRanking(
+        states=words.reshape(-1, task.words),
+        length=len(chosen),
+        path_g=path_g,
+        cost_to_goal=path_g[-1] - path_g,
+        action_offsets=offsets,
+        action=action,
+        action_cost=cost,
+        leads_to=leads_to,
+        chosen=chosen,
+    )
 
 
 def ranking_of_plan(task: Task, steps: list[str]) -> Ranking:

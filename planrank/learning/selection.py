@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from planrank.learning.config import TrainConfig
 from planrank.models.family import Scorer
@@ -35,7 +36,9 @@ class Figures:
 def figures_of(model: Model, tasks: Sequence[Task], config: TrainConfig) -> Figures:
     """Of a model, on the validation problems, within the configuration's limits."""
     most, seconds = config.validation_expansions, config.validation_time
-    return searched(tasks, model.scorer, config.validation_search, max_expansions=most, seconds=seconds)
+    search = config.validation_search
+    options: dict[str, Any] = {"rank": model.ranked_by(search), "max_expansions": most, "seconds": seconds}
+    return searched(tasks, model.scorer, search, **options)
 
 
 def searched(
@@ -43,17 +46,18 @@ def searched(
     scorer_of: Callable[[Task], Scorer],
     search: str = "gbfs",
     *,
+    rank: str = "states",
     max_expansions: int = 1000,
     seconds: float | None = None,
     batch: int = 1,
 ) -> Figures:
-    """Search every task with `scorer_of(task)`, a model's `scorer`, in this process.
+    """Search every task with `scorer_of(task)`, a model's `scorer`, in this process; `rank` is what that ranks.
 
     With the cap on expansions alone the outcome is the same every time; with `seconds`, for each task, it may differ.
     """
     solved = expansions = steps = 0
     for task in tasks:
-        forward, scorer = Search(task, search, batch=batch), scorer_of(task)
+        forward, scorer = Search(task, search, rank=rank, batch=batch), scorer_of(task)
         deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
         while (left := deadline - time.monotonic()) > 0 and forward.step(scorer, left):
             if forward.expanded >= max_expansions:

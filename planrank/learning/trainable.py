@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from planrank.learning.entry_losses import EntryTables, entry_loss, entry_violations, tables_of
 from planrank.learning.examples import Example
+from planrank.learning.losses import loss, violations
+from planrank.learning.ranking import EntryRanking
 from planrank.models.model import Model
-from planrank.models.policy import log_softmax
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An example seen by a network: values of its states and, of networks that score actions, the scores of those."""
+
+    values: torch.Tensor
+    ranking: Any
+    scores: torch.Tensor | None = None
+    tables: EntryTables | None = None
+
+    def loss(self, name: str, **options: Any) -> torch.Tensor:
+        if self.scores is None or self.tables is None:
+            return loss(name, self.values, self.ranking, **options)
+        return entry_loss(name, self.values, self.scores, self.tables, **options)
+
+    def violations(self, alpha: float, beta: float) -> tuple[int, int]:
+        """How many pairs are in the wrong order, and how many there are."""
+        if self.scores is None or self.tables is None:
+            return violations(self.values, self.ranking, alpha, beta)
+        return entry_violations(self.values, self.scores, self.tables, alpha, beta)
 
 
 class Trainable:
@@ -25,14 +49,13 @@ class Trainable:
         pieces = self.parameter.split(self.sizes)
         return {name: piece.view(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
 
-    def __call__(self, example: Example) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Values of the example's states, and the logarithms of the probabilities of `ranking.action`."""
-        family, inputs = self.start.family, self.inputs(example)
-        values, logits = family.forward(self.start, self.weights(), inputs)
-        if logits is None:
-            return values, None
-        policy = log_softmax(logits, family.action_counts(inputs), torch)
-        return values, policy[: len(example.ranking.action)]
+    def __call__(self, example: Example) -> Evaluated:
+        inputs = self.inputs(example)
+        values, scores = self.start.family.forward(self.start, self.weights(), inputs)
+        if scores is None or not isinstance(example.ranking, EntryRanking):
+            return Evaluated(values, example.ranking)
+        tables = tables_of(example.ranking, self.start.family.scored_actions(inputs), values.dtype)
+        return Evaluated(values, example.ranking, scores, tables)
 
     def inputs(self, example: Example) -> Any:
         """The example's encoded states for PyTorch; made at the first use and kept."""

@@ -25,9 +25,9 @@ from planrank.learning import checkpoints, curves
 from planrank.learning.config import TrainConfig
 from planrank.learning.examples import Example
 from planrank.learning.log import TrainingLog
-from planrank.learning.losses import SEARCH_OF_LOSS, loss, violations
+from planrank.learning.losses import SEARCH_OF_LOSS
 from planrank.learning.selection import Figures, figures_of
-from planrank.learning.trainable import Trainable
+from planrank.learning.trainable import Evaluated, Trainable
 from planrank.models.model import Model
 from planrank.models.signature import Signature
 from planrank.task import Task
@@ -65,8 +65,8 @@ def run(
         progress.advance(state.step)
         while state.step < config.steps:
             name = names[instance_at(state.step, len(names), config.seed)]
-            values, objective = state.take_step(examples[name], name)
-            means.add(objective, values, examples[name])
+            seen, objective = state.take_step(examples[name], name)
+            means.add(objective, seen)
             progress.advance()
             if tasks and is_due(state.step, config.validate_every, config.steps):
                 with means.paused():
@@ -110,16 +110,11 @@ class TrainingState:
     def seconds(self) -> float:
         return time.time() - self.started
 
-    def take_step(self, example: Example, name: str) -> tuple[torch.Tensor, float]:
-        """Learn from one example; the values of its states and the loss before the step."""
+    def take_step(self, example: Example, name: str) -> tuple[Evaluated, float]:
+        """Learn from one example; what the network saw in it and the loss before the step."""
         config = self.config
-        values, log_policy = self.network(example)
-        options: dict[str, Any] = {
-            "surrogate": config.surrogate,
-            "reduction": config.reduction,
-            "log_policy": log_policy,
-        }
-        objective = loss(config.loss, values, example.ranking, **options)
+        seen = self.network(example)
+        objective = seen.loss(config.loss, surrogate=config.surrogate, reduction=config.reduction)
         self.optimizer.zero_grad()
         objective.backward()
         value = objective.item()
@@ -129,7 +124,7 @@ class TrainingState:
             group["lr"] = learning_rate_at(self.step, config)
         self.optimizer.step()
         self.step += 1
-        return values.detach(), value
+        return seen, value
 
     def keep_if_best(self, figures: Figures | None) -> None:
         """Of equals the later weights, which have seen more. A copy: the parameter goes on changing."""
@@ -189,17 +184,18 @@ class Means:
     """Of the loss, the 0-1 loss and the speed since the last line of the log."""
 
     def __init__(self, config: TrainConfig):
-        self.counts_violations = config.loss not in PATH_LOSSES
+        path_only = config.rank == "states" and config.loss in PATH_LOSSES
+        self.counts_violations = not path_only and config.loss != "levin"
         self.merit = SEARCH_OF_LOSS.get(config.loss, (float(config.validation_search == "astar"), 1.0))
         self.clear()
 
     def clear(self) -> None:
         self.loss, self.violated, self.pairs, self.steps, self.since = 0.0, 0, 0, 0, time.time()
 
-    def add(self, objective: float, values: torch.Tensor, example: Example) -> None:
+    def add(self, objective: float, seen: Evaluated) -> None:
         self.loss, self.steps = self.loss + objective, self.steps + 1
         if self.counts_violations:
-            wrong, compared = violations(values, example.ranking, *self.merit)
+            wrong, compared = seen.violations(*self.merit)
             self.violated, self.pairs = self.violated + wrong, self.pairs + compared
 
     @contextmanager

@@ -18,7 +18,7 @@ from planrank.models.signature import Signature
 
 if TYPE_CHECKING:
     from planrank.models.model import Model
-    from planrank.task import Task
+    from planrank.task import Rows, Task
 
 Arrays = dict[str, np.ndarray]
 
@@ -29,9 +29,19 @@ class Scorer(Protocol):
     def values(self, states: np.ndarray) -> np.ndarray:
         """Of packed states, a row each."""
 
-    def values_and_policy(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Values, and of state i the applicable operators `operators[offsets[i]:offsets[i + 1]]` with the logarithms of
-        their probabilities: (values, offsets, operators, logarithms)."""
+    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Values, and scores of the operators in `actions`, which has a row for each state. Lower is better: v(s) and
+        u(s, a), whose sum ranks actions; the logarithms of a policy are those of softmax(-u)."""
+
+
+@dataclass(frozen=True)
+class ScoredActions:
+    """Actions that a network cannot tell apart in a state have one score together. A state has `lengths` of them, one
+    state after the other, each for so many actions as `counts` says; `places` has that of every action."""
+
+    lengths: np.ndarray
+    counts: np.ndarray
+    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -59,19 +69,22 @@ class Family(ABC):
         """Names and shapes of all weights, in a fixed order."""
 
     @abstractmethod
-    def encode(self, task: Task, states: np.ndarray, architecture: Any) -> Arrays:
-        """Packed states, a row each, as the network's input; it can be kept on disk."""
+    def encode(self, task: Task, states: np.ndarray, architecture: Any, actions: Rows | None = None) -> Arrays:
+        """Packed states, a row each, as the network's input; it can be kept on disk.
+
+        `actions` are the operators of each state that are to be scored, if the architecture does that.
+        """
 
     @abstractmethod
     def forward(self, model: Model, weights: Any, inputs: Any) -> tuple[Any, Any]:
-        """Values of the states, and the logits of `action_counts(inputs)` or None.
+        """Values of the states, and the scores of `scored_actions(inputs)` or None.
 
         In search, weights are NumPy arrays and `inputs` is what `encode` gave; in training, weights are tensors and
         `inputs` is what `prepare` made of it.
         """
 
-    def action_counts(self, inputs: Any) -> np.ndarray:
-        """How many actions each state has logits for; only asked of models with a policy."""
+    def scored_actions(self, inputs: Any) -> ScoredActions:
+        """Which actions the scores are of; only asked of models that score actions."""
         raise NotImplementedError
 
     def encoding_options(self, architecture: Any) -> dict[str, Any]:
@@ -107,5 +120,5 @@ class PlainScorer:
         inputs = self.family.encode(self.task, states, self.model.architecture)
         return np.asarray(self.family.forward(self.model, self.model.weights, inputs)[0], np.float32)
 
-    def values_and_policy(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        raise PlanrankError(f"models of the family {self.family.name} have no policy")
+    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        raise PlanrankError(f"models of the family {self.family.name} score no actions")

@@ -172,5 +172,19 @@ def family_of(header: Header, file: Path) -> Family:
         raise PlanrankError(e.message, file=str(file)) from None
 
 
+def architecture_of(header: Header, file: Path) -> dict[str, Any]:
+    """The options of the architecture. Files older than the ranking of actions rank states, or have a policy that saw
+    too little of an action to be any good."""
+    try:
+        options = json.loads(header["architecture"])
+        old_policy = options.pop("policy", False)
+    except BROKEN:
+        raise damaged(file) from None
+    if old_policy:
+        message = "this model has a policy of an older kind; train it again with `planrank train --loss levin`"
+        raise PlanrankError(message, file=str(file))
+    return {"rank": "states"} | options if header.get("family", "hypergraph") == "hypergraph" else options
+
+
 def damaged(file: Path) -> PlanrankError:
     return PlanrankError("this is no model file of planrank, or it is damaged", file=str(file))

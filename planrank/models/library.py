@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from planrank import paths
+from planrank.choices import RANKS
 from planrank.console import say
 from planrank.errors import PlanrankError
-from planrank.models.files import family_of, read_header
+from planrank.models.files import architecture_of, family_of, read_header
 from planrank.task import Task
 
 TRAINED = Path("planrank-models")
@@ -27,20 +27,21 @@ def time_of(file: Path) -> float:
         return 0.0
 
 
-def fitting_model(task: Task, with_policy: bool = False) -> Path | None:
-    """The first model made for the task's domain; files that are no models are passed by, with a warning."""
+def fitting_model(task: Task, ranks: tuple[str, ...] = RANKS) -> Path | None:
+    """The first model made for the task's domain that ranks one of these; files that are no models are passed by, with
+    a warning."""
     digests: dict[str, str] = {}  # of the task's signature, by family
     for file in all_models():
         try:
             header = read_header(file)
             family = family_of(header, file)
+            rank = architecture_of(header, file).get("rank", "states")
         except PlanrankError as e:
             say(f"a file among the models is passed by: {e}")
             continue
         if family.name not in digests:
             digests[family.name] = family.signature(task).digest
-        fits = header.get("signature_digest") == digests[family.name]
-        if fits and (not with_policy or json.loads(header["architecture"]).get("policy", False)):
+        if rank in ranks and header.get("signature_digest") == digests[family.name]:
             return file
     return None
 

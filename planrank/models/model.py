@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from planrank.choices import POLICY_SEARCHES
 from planrank.errors import PlanrankError
 from planrank.models import families, files
 from planrank.models.family import Family, Scorer
@@ -30,8 +31,18 @@ class Model:
         return families.get(self.architecture.family_name)
 
     @property
-    def has_policy(self) -> bool:
-        return getattr(self.architecture, "policy", False)
+    def rank(self) -> str:
+        """What a search ranks with it: one of `planrank.choices.RANKS`."""
+        return getattr(self.architecture, "rank", "states")
+
+    @property
+    def scores_actions(self) -> bool:
+        """Whether it has a policy too, for phs and levints."""
+        return self.rank != "states"
+
+    def ranked_by(self, search: str) -> str:
+        """What a search with it has in its open list: "actions" or "states"."""
+        return "actions" if self.rank == "actions" and search not in POLICY_SEARCHES else "states"
 
     @classmethod
     def fresh(cls, signature: Signature, architecture: Any, seed: int = 0) -> Model:
@@ -42,10 +53,10 @@ class Model:
     @classmethod
     def load(cls, file: str | Path) -> Model:
         header, weights = files.read(Path(file))
-        family = files.family_of(header, Path(file))
+        family, options = files.family_of(header, Path(file)), files.architecture_of(header, Path(file))
         try:
             signature = family.signature_type(header["signature"])
-            architecture = family.architecture_type(**json.loads(header["architecture"]))
+            architecture = family.architecture_type(**options)
             expected = family.weight_shapes(signature, architecture)
             metadata = json.loads(header["metadata"])
             if not isinstance(metadata, dict) or not signature.domain:

@@ -45,14 +45,12 @@ def rehearse() -> None:
             search.insert(np.zeros(len(states)))
         search.statistics()
         search = Search(task, "phs")
-        operators = np.arange(task.operator_count)
         while count := len(search.expand()):
-            policy = np.arange(count + 1) * len(operators), np.tile(operators, count)
-            search.insert(np.zeros(count), (*policy, np.full(count * len(operators), -1.0)))
+            search.insert(np.zeros(count), np.full(len(search.applicable().values), -1.0))
         _ = search.expanded
         family = families.get("hypergraph")
-        for name, has_policy in (("gbfs", False), ("phs", True)):
-            model = Model.fresh(family.signature(task), family.architecture_type(policy=has_policy))
+        for name, rank in (("gbfs", "states"), ("gbfs", "actions"), ("phs", "policy")):
+            model = Model.fresh(family.signature(task), family.architecture_type(rank=rank))
             solve(domain, problem, name, model=model, time_limit=60)
         certify(task, Heuristic(task, "ff"), plan=result.plan)
         with contextlib.suppress(PlanrankError):

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from planrank import julia
 from planrank.choices import POLICY_SEARCHES
-from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models.family import Scorer
+from planrank.models.policy import log_softmax
 from planrank.search.heuristic import Heuristic
-from planrank.task import Task
+from planrank.task import Rows, Task
 
 SLICE_SECONDS = 0.05
 
@@ -41,26 +40,20 @@ class Statistics:
     state_bytes: int = 0
 
 
-Policy = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, operators, logarithms of their probabilities
-
-
-def joined(portions: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, Policy]:
-    """Values and policies of several portions as those of one."""
-    values, offsets, operators, logs = zip(*portions, strict=True)
-    starts = np.cumsum([0, *(own[-1] for own in offsets)])
-    later = [own[1:] + start for own, start in zip(offsets, starts[:-1], strict=True)]
-    together = np.concatenate([[0], *later])
-    return np.concatenate(values), (together, np.concatenate(operators), np.concatenate(logs))
-
-
 class Search:
-    """One forward search on a task. Either call `run` with an evaluator, or `expand` and `insert` in turn."""
+    """One forward search on a task. Either call `run` with an evaluator, or `expand` and `insert` in turn.
+
+    With `rank` "actions" the open list holds actions not yet taken in states that were evaluated: astar, gbfs and
+    wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "lazy" is
+    gbfs with such a list, in which every action has the value of the state it is taken in.
+    """
 
     def __init__(
         self,
         task: Task,
         name: str = "astar",
         *,
+        rank: str = "states",
         weight: float = 3.0,
         reopen: bool | None = None,
         ties: str | None = None,
@@ -72,8 +65,10 @@ class Search:
         self.task = task
         self.batch = batch
         self.takes_policy = name in POLICY_SEARCHES
-        options = (name, weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call("new_search", task.handle, *options)
+        self.ranks_actions = rank == "actions"
+        has_entries = self.ranks_actions or name == "lazy"
+        options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
+        self.handle = julia.call("new_search", task.handle, "gbfs" if name == "lazy" else name, has_entries, *options)
 
     @property
     def status(self) -> str:
@@ -98,28 +93,40 @@ class Search:
         states = self.expand(seconds=seconds)
         if len(states) == 0:
             return False
-        if self.takes_policy:
-            score: Callable[[np.ndarray], Any] = scorer.values_and_policy
-        else:
-            score = scorer.values
-        scored: list[Any] = []
-        for portion in self.portions(states):
+        scored: list[tuple[np.ndarray, np.ndarray]] = []
+        for portion, actions in self.portions(states):
             if scored and self.limits.seconds_left() <= 0:
                 return False
-            scored.append(score(portion))
-        if self.takes_policy:
-            self.insert(*joined(scored))
+            if actions is None:
+                scored.append((scorer.values(portion), np.empty(0)))
+            else:
+                scored.append(self.with_actions(*scorer.values_and_scores(portion, actions), actions))
+        values, numbers = (np.concatenate(column) for column in zip(*scored, strict=True))
+        if self.ranks_actions:
+            self.insert_actions(numbers)
         else:
-            self.insert(np.concatenate(scored))
+            self.insert(values, numbers if self.takes_policy else None)
         return True
 
-    def portions(self, states: np.ndarray) -> Iterator[np.ndarray]:
-        """So few states at a time that the clock is looked at often enough, however large the task is.
+    def with_actions(self, values: np.ndarray, scores: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Values, and what this search wants to know of the actions."""
+        counts = np.diff(actions.offsets)
+        if self.takes_policy:
+            return values, log_softmax(-scores, counts)
+        return values, np.repeat(values, counts) + scores
+
+    def portions(self, states: np.ndarray) -> Iterator[tuple[np.ndarray, Rows | None]]:
+        """So few states at a time that the clock is looked at often enough, however large the task is; with their
+        applicable operators, if these are to be scored.
 
         Their number depends on the task alone: values may differ in the last bit from batch to batch.
         """
         size = max(16, WORK_IN_A_PORTION // (self.task.fact_count + self.task.operator_count + 1))
-        return (states[i : i + size] for i in range(0, len(states), size))
+        wants_actions = self.ranks_actions or self.takes_policy
+        rows = self.applicable() if wants_actions else None
+        for i in range(0, len(states), size):
+            portion = states[i : i + size]
+            yield portion, None if rows is None else rows.part(i, i + len(portion))
 
     def expand(self, k: int | None = None, seconds: float = math.inf) -> np.ndarray:
         """Pop up to k nodes (by default a batch) and expand them; the new states, a row each.
@@ -131,24 +138,27 @@ class Search:
             return np.empty((0, self.task.words), np.uint64)
         return julia.view(julia.call("new_words", self.handle)).reshape(count, self.task.words)
 
-    def insert(self, values: np.ndarray, policy: Policy | None = None) -> None:
+    def applicable(self) -> Rows:
+        """The operators that are applicable in the states that `expand` gave, a row for each state."""
+        return Rows(*(julia.view(part) for part in julia.call("new_operators", self.handle)))
+
+    def insert(self, values: np.ndarray, policy: np.ndarray | None = None) -> None:
         """Values of the states that `expand` gave, in its order and in the user's costs; infinity marks a dead end.
 
-        `policy`, for phs and levints, is offsets, operators and logarithms of their probabilities: those of state i lie
-        from offsets[i] to offsets[i + 1].
+        `policy`, for phs and levints, has the logarithm of the probability of each operator in `applicable()`.
         """
         values = np.ascontiguousarray(values, np.float32)
         if policy is None:
             julia.call("insert_values", self.handle, *julia.lend(values, np.float32))
-            return
-        offsets, operators = (np.ascontiguousarray(part, np.int32) for part in policy[:2])
-        logs = np.ascontiguousarray(policy[2], np.float32)
-        if len(offsets) != len(values) + 1 or len(operators) != len(logs):
-            found = f"{len(offsets)} offsets, {len(operators)} operators and {len(logs)} probabilities"
-            raise PlanrankError(f"found {found} for {len(values)} states")
-        parts = (julia.lend(array, array.dtype) for array in (offsets, operators, logs))
-        addresses = (address for address, _ in parts)
-        julia.call("insert_values_and_policy", self.handle, values.ctypes.data, len(values), *addresses, len(logs))
+        else:
+            logs = np.ascontiguousarray(policy, np.float32)
+            lent = (*julia.lend(values, np.float32), *julia.lend(logs, np.float32))
+            julia.call("insert_values_and_policy", self.handle, *lent)
+
+    def insert_actions(self, values: np.ndarray) -> None:
+        """Values of all operators in `applicable()`, where actions are ranked; infinity: it leads nowhere."""
+        values = np.ascontiguousarray(values, np.float32)
+        julia.call("insert_entry_values", self.handle, *julia.lend(values, np.float32))
 
     def statistics(self) -> Statistics:
         return Statistics(*julia.call("statistics", self.handle))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES
+from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
@@ -37,13 +37,19 @@ class Guide:
         return cls(f"model:{library.model_name(Path(model))}", model=Model.load(model), file=str(model))
 
     @property
-    def has_policy(self) -> bool:
-        return self.model is not None and self.model.has_policy
+    def scores_actions(self) -> bool:
+        return self.model is not None and self.model.scores_actions
 
     def suits(self, search: str) -> bool:
         if search in ("ucs", "bfs"):
             return self.heuristic == "blind"
-        return self.has_policy or search not in POLICY_SEARCHES
+        if search == "lazy":
+            return self.model is None or self.model.rank != "actions"
+        return self.scores_actions or search not in POLICY_SEARCHES
+
+    def rank(self, search: str) -> str:
+        """What a search with this guide ranks."""
+        return "states" if self.model is None else self.model.ranked_by(search)
 
     def evaluator(self, task: Task, limits: Limits | None = None) -> Evaluator:
         """The guide prepared for a task."""
@@ -52,8 +58,19 @@ class Guide:
         return Heuristic(task, self.heuristic or "blind", limits)
 
 
-def wanted_guide(search: str, heuristic: str | None, model: Model | str | Path | None) -> Guide | None:
-    """The guide asked for, if it suits the search; None if none was asked for."""
+def wanted_guide(
+    search: str, heuristic: str | None, model: Model | str | Path | None, rank: str | None = None
+) -> Guide | None:
+    """The guide asked for, if it suits the search and ranks what was asked for; None if none was asked for."""
+    guide = guide_asked_for(search, heuristic, model)
+    if rank is not None and guide is not None and guide.rank(search) != rank:
+        which = "this model" if guide.model is not None else f"the heuristic {guide.name}"
+        message = f"{which} ranks {guide.rank(search)}, and ranking {rank} was asked for"
+        raise PlanrankError(message, file=guide.file or "")
+    return guide
+
+
+def guide_asked_for(search: str, heuristic: str | None, model: Model | str | Path | None) -> Guide | None:
     if heuristic is not None and model is not None:
         raise PlanrankError("a heuristic and a model were given, expected one of them")
     if search in ("ucs", "bfs"):
@@ -67,17 +84,27 @@ def wanted_guide(search: str, heuristic: str | None, model: Model | str | Path |
     if model is None:
         return None
     guide = Guide.of_model(model)
-    if not guide.suits(search):
-        message = f"{search} needs a policy, which this model has not; `planrank train --loss levin` makes one that has"
-        raise PlanrankError(message, file=guide.file or "")
-    return guide
+    if guide.suits(search):
+        return guide
+    message = f"{search} needs a policy, which this model has not; `planrank train --loss levin` makes one that has"
+    if search == "lazy":
+        message = "lazy puts off the evaluation of states, and this model ranks actions: take gbfs, which does the same"
+    raise PlanrankError(message, file=guide.file or "")
 
 
-def fitting_guide(task: Task, search: str) -> Guide:
-    """A model made for the domain of the task, else hFF."""
-    file = library.fitting_model(task, with_policy=search in POLICY_SEARCHES)
+def fitting_guide(task: Task, search: str, rank: str | None = None) -> Guide:
+    """A model made for the domain of the task that suits the search and ranks what was asked for, else hFF."""
+    ranks = {"actions": ("actions",), "states": ("states", "policy"), None: RANKS}[rank]
+    if search == "lazy":
+        ranks = ()
+    elif search in POLICY_SEARCHES:
+        ranks = ("policy", "actions")
+    file = library.fitting_model(task, ranks) if ranks else None
     if file is not None:
         return Guide.of_model(file)
+    if rank == "actions":
+        message = f"no model that ranks actions was found for the domain {task.domain}"
+        raise PlanrankError(f"{message}; `planrank train --rank actions` makes one")
     if search in POLICY_SEARCHES:
         message = f"{search} needs a model with a policy, and none was found for the domain {task.domain}"
         raise PlanrankError(f"{message}; `planrank train --loss levin` makes one")

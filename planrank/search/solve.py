@@ -80,6 +80,7 @@ def solve(
     heuristic: str | None = None,
     *,
     model: Model | str | Path | None = None,
+    rank: str | None = None,
     weight: float = 3.0,
     reopen: bool | None = None,
     ties: str | None = None,
@@ -94,7 +95,8 @@ def solve(
     """Search for a plan and validate it. Domain and problem are files or PDDL text, as `planrank.load` takes them.
 
     The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
-    (see `planrank.models.library`), else by hFF. ucs and bfs take no guide, phs and levints a model with a policy.
+    (see `planrank.models.library`), else by hFF. ucs and bfs take no guide, phs and levints a model that scores
+    actions. Whether actions or states are ranked depends on the model; `rank` asks for one that ranks these.
     `shorten` leaves out steps of the plan that the goal does not need.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
@@ -102,7 +104,7 @@ def solve(
     started = time.time() if started is None else started
     limits = Limits.of(time_limit, memory_limit, started)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
-    attempt = Attempt(search, wanted_guide(search, heuristic, model), limits, progress)
+    attempt = Attempt(search, wanted_guide(search, heuristic, model, rank), rank, limits, progress)
     try:
         attempt.run(domain, problem, shorten, options)
     except PlanrankError as e:
@@ -115,8 +117,8 @@ def solve(
 class Attempt:
     """One call of `solve`: what has been found so far, so that it can be told when a limit ends it."""
 
-    def __init__(self, search: str, guide: Guide | None, limits: Limits, progress: Callable | None):
-        self.search, self.guide, self.limits, self.progress = search, guide, limits, progress
+    def __init__(self, search: str, guide: Guide | None, rank: str | None, limits: Limits, progress: Callable | None):
+        self.search, self.guide, self.rank, self.limits, self.progress = search, guide, rank, limits, progress
         self.status, self.reason = "", ""
         self.counters = Statistics()
         self.task: Task | None = None
@@ -129,9 +131,9 @@ class Attempt:
         if task.goal_count == 0:
             self.status, self.reason = "unsolvable", "the goal cannot be reached even if nothing is ever made false"
             return
-        forward = Search(task, self.search, limits=self.limits, **options)
+        self.guide = self.guide or fitting_guide(task, self.search, self.rank)
+        forward = Search(task, self.search, rank=self.guide.rank(self.search), limits=self.limits, **options)
         try:
-            self.guide = self.guide or fitting_guide(task, self.search)
             evaluator = self.guide.evaluator(task, self.limits)
             self.status, self.reason = drive(forward, evaluator, self.limits, self.progress, self.began)
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from planrank.choices import RANKS
 from planrank.options import check_fields, option
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Architecture:
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. `receivers` are the facts an action adds, or all it
-    changes.
+    changes. Files older than `rank` have `policy` in its place.
     """
 
     family_name: ClassVar[str] = "hypergraph"
@@ -38,7 +39,12 @@ class Architecture:
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
     pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices.", choices=POOLINGS)
     receivers: str = option("effects", "Facts that get an action's message.", choices=RECEIVERS)
-    policy: bool = option(False, "A policy head; the Levin loss always has one.")
+    rank: str = option(
+        "actions",
+        "What is ranked: the actions of a state, with one evaluation an expansion; states, as in the paper, with one "
+        "for each successor; policy: states, with probabilities of their actions for phs, which the Levin loss trains.",
+        choices=RANKS,
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -46,6 +52,10 @@ class Architecture:
     @property
     def deletes(self) -> bool:
         return self.receivers == "effects"
+
+    @property
+    def scores_actions(self) -> bool:
+        return self.rank != "states"
 
     def __str__(self) -> str:
         return f"layers{self.layers}-dim{self.dim}-{'residual' if self.residual else 'plain'}"
@@ -91,7 +101,12 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
     shapes["head.hidden.bias"] = (shape.dim,)
     shapes["head.value.map"] = (shape.dim, 1)
     shapes["head.value.bias"] = (1,)
-    if shape.policy:
-        shapes["policy.map"] = (len(signature.edges), shape.dim)
-        shapes["policy.bias"] = (len(signature.edges),)
+    if shape.scores_actions:
+        for kind in signature.action_kinds:
+            edge = signature.edges[kind]
+            inputs = (len(edge.tails) + len(edge.heads)) * widths[-1] + EDGE_FEATURES
+            shapes[f"action{kind}.map"] = (inputs, shape.dim)
+            shapes[f"action{kind}.bias"] = (shape.dim,)
+        shapes["actions.state.map"] = (shape.dim, shape.dim)
+        shapes["actions.score.map"] = (shape.dim, 1)
     return shapes

@@ -13,10 +13,11 @@ import numpy as np
 
 from planrank import julia
 from planrank.errors import PlanrankError
+from planrank.models.family import ScoredActions
 from planrank.models.hypergraph.architecture import Architecture
-from planrank.task import Task
+from planrank.task import Rows, Task
 
-FORMAT = 1  # of the flat vector that `take_new!` in julia/hypergraph/parts_format.jl describes
+FORMAT = 2  # of the flat vector that `take_new!` in julia/hypergraph/parts_format.jl describes
 
 
 @dataclass
@@ -52,11 +53,13 @@ class Multisets:
 
 @dataclass
 class Actions:
-    """Of each state the applicable operators, and their edges in the last layer."""
+    """The new ones, as groups like those of edges, with the facts that they need, add and delete for tails; and which
+    of all are scored in each state. Score i is that of action `ids[i]` in state `states[i]`."""
 
-    lengths: np.ndarray
-    operators: np.ndarray
-    edges: np.ndarray
+    groups: list[EdgeGroup]
+    ids: np.ndarray
+    states: np.ndarray
+    scored: ScoredActions
 
 
 @dataclass
@@ -96,14 +99,23 @@ class PartsFinder:
         self.views: dict[int, tuple[Task, object]] = {}
         self.layouts = Layouts(np.empty(0, np.int32), np.zeros(1, np.int32), np.empty(0, np.int32))
 
-    def add(self, task: Task, states: np.ndarray) -> None:
-        """Look at states of a task, a row each; several tasks of one domain may be mixed."""
+    def add(self, task: Task, states: np.ndarray, actions: Rows | None = None) -> None:
+        """Look at states of a task, a row each; several tasks of one domain may be mixed.
+
+        `actions` are the operators of each state that a network that scores actions is to score.
+        """
         if id(task) not in self.views:
-            view = julia.call("new_parts_of_state", self.handle, task.handle, self.shape.policy)
+            view = julia.call("new_parts_of_state", self.handle, task.handle, self.shape.scores_actions)
             self.views[id(task)] = (task, view)
             self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
         states = np.ascontiguousarray(states, np.uint64)
-        julia.call("find_parts", self.views[id(task)][1], states.ctypes.data, len(states))
+        view, asked = self.views[id(task)][1], (states.ctypes.data, len(states))
+        if actions is None:
+            julia.call("find_parts", view, *asked)
+        else:
+            offsets, operators = (np.ascontiguousarray(part, np.int32) for part in (actions.offsets, actions.values))
+            rows = (offsets.ctypes.data, operators.ctypes.data, len(operators))
+            julia.call("find_parts_and_actions", view, *asked, *rows)
 
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""
@@ -119,16 +131,23 @@ def read_parts(numbers: np.ndarray, features: np.ndarray, layouts: Layouts, laye
     if (found := reader.number()) != FORMAT:
         raise PlanrankError(f"distinct parts are of format {found}, expected {FORMAT}", "internal")
     flags = reader.take(reader.number())
-    layers = []
-    for _ in range(layer_count):
-        edges = [
+
+    def edge_groups() -> list[EdgeGroup]:
+        return [
             EdgeGroup(layouts.kinds[layout], ids, own, columns, layouts.slots[layout])
             for layout, ids, own, columns in reader.groups()
         ]
+
+    layers = []
+    for _ in range(layer_count):
+        edges = edge_groups()
         count, total = reader.number(), reader.number()
         bags = Multisets(reader.take(count), reader.take(total), reader.take(total))
         layers.append(Layer(edges, bags, [VertexGroup(*group) for group in reader.groups()]))
-    return Parts(flags, features.reshape(-1, 3), layers, Multisets(*reader.lists()), Actions(*reader.lists()))
+    readout, groups, (lengths, ids, counts) = Multisets(*reader.lists()), edge_groups(), reader.lists()
+    states = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+    scored = ScoredActions(lengths, counts, reader.take(reader.number()))
+    return Parts(flags, features.reshape(-1, 3), layers, readout, Actions(groups, ids, states, scored))
 
 
 class Reader:

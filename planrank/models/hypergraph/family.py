@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from planrank.models.family import Arrays, Family
+from planrank.models.family import Arrays, Family, ScoredActions
 from planrank.models.hypergraph.architecture import GRID, Architecture, weight_shapes
 from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
 from planrank.models.hypergraph.scorer import HypergraphScorer
 from planrank.models.hypergraph.signature import HypergraphSignature, signature_of
 from planrank.models.model import Model
-from planrank.task import Task
+from planrank.task import Rows, Task
 
 
 class HypergraphFamily(Family):
@@ -36,7 +36,7 @@ class HypergraphFamily(Family):
             if name.endswith(".bias"):
                 weights[name] = np.zeros(shape, np.float32)
             else:
-                bound = math.sqrt(6 / max(1, shape[-1] if name == "policy.map" else shape[0]))
+                bound = math.sqrt(6 / max(1, shape[0]))
                 weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
         # What is pooled is never negative, so a hidden unit whose weights sum to less than zero may be zero for all
         # states. Every other one sums to more, or a small network could be born dead.
@@ -45,11 +45,12 @@ class HypergraphFamily(Family):
         return weights
 
     def encoding_options(self, architecture: Architecture) -> dict[str, Any]:
-        return {name: getattr(architecture, name) for name in ("layers", "residual", "receivers", "policy")}
+        names = ("layers", "residual", "receivers", "scores_actions")
+        return {name: getattr(architecture, name) for name in names}
 
-    def encode(self, task: Task, states: np.ndarray, architecture: Architecture) -> Arrays:
+    def encode(self, task: Task, states: np.ndarray, architecture: Architecture, actions: Rows | None = None) -> Arrays:
         finder = PartsFinder(task, architecture)
-        finder.add(task, states)
+        finder.add(task, states, actions)
         numbers, features = (np.array(part) for part in finder.take_flat())
         return {"numbers": numbers, "features": features} | finder.layouts.arrays
 
@@ -69,8 +70,8 @@ class HypergraphFamily(Family):
 
         return forward(TorchArithmetic(inputs.flags.dtype), weights, model.signature, model.architecture, inputs)
 
-    def action_counts(self, inputs: Any) -> np.ndarray:
-        return inputs.actions.lengths
+    def scored_actions(self, inputs: Any) -> ScoredActions:
+        return inputs.actions.scored
 
     def scorer(self, model: Model, task: Task) -> HypergraphScorer:
         return HypergraphScorer(model, task)

@@ -23,24 +23,18 @@ def vertex_features(flags: np.ndarray) -> np.ndarray:
 def forward(
     arithmetic: Any, weights: Any, signature: HypergraphSignature, shape: Architecture, parts: Any
 ) -> tuple[Any, Any]:
-    """Values of states, and for policy networks the logit of each action in `parts.actions`, else None.
+    """Values of states, and of networks that score actions the scores of those in `parts.actions`, else None.
 
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
     vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts))], widths[0])
     for number, layer in enumerate(parts.layers):
-        blocks, logits = [], []
+        blocks = []
         for group in layer.edges:
-            tails = arithmetic.select(vertices, group.tails)
-            if group.slots is not None:
-                tails = summed_by_slot(arithmetic, tails, group.slots, widths[number])
-            inputs = arithmetic.concat([tails, arithmetic.features(group.features)])
+            inputs = edge_inputs(arithmetic, vertices, group, widths[number])
             rows = arithmetic.relu(dense(weights, f"layer{number}.edge{group.kind}", inputs))
             blocks.append((group.ids, rows))
-            if shape.policy and number == shape.layers - 1:
-                scores = rows @ weights["policy.map"][group.kind] + weights["policy.bias"][group.kind]
-                logits.append((group.ids, scores[:, None]))
         messages = arithmetic.store("messages", number, blocks, shape.dim)
         pooled = arithmetic.pool(messages, layer.bags, shape.messages)
         bags = arithmetic.store("bags", number, [(None, pooled)], len(shape.messages) * shape.dim)
@@ -58,10 +52,27 @@ def forward(
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
     pooled = arithmetic.pool(vertices, parts.readout, shape.pooling)
     pooled = pooled.reshape(-1, len(signature.predicates) * pooled.shape[1])
-    values = dense(weights, "head.value", arithmetic.relu(dense(weights, "head.hidden", pooled)))[:, 0]
-    if not shape.policy:
+    hidden = arithmetic.relu(dense(weights, "head.hidden", pooled))
+    values = dense(weights, "head.value", hidden)[:, 0]
+    if not shape.scores_actions:
         return values, None
-    return values, arithmetic.select(arithmetic.store("logits", 0, logits, 1), parts.actions.edges)[:, 0]
+    blocks = []
+    for group in parts.actions.groups:
+        inputs = edge_inputs(arithmetic, vertices, group, widths[-1])
+        blocks.append((group.ids, dense(weights, f"action{group.kind}", inputs)))
+    actions = arithmetic.store("actions", 0, blocks, shape.dim)
+    # What an action is does not depend on the rest of the state, so that is added after the distinct ones are known.
+    context = arithmetic.select(hidden @ weights["actions.state.map"], parts.actions.states)
+    rows = arithmetic.relu(arithmetic.select(actions, parts.actions.ids) + context)
+    return values, (rows @ weights["actions.score.map"])[:, 0]
+
+
+def edge_inputs(arithmetic: Any, vertices: Any, group: Any, width: int) -> Any:
+    """The facts of each edge or action by literal, and its features."""
+    facts = arithmetic.select(vertices, group.tails)
+    if group.slots is not None:
+        facts = summed_by_slot(arithmetic, facts, group.slots, width)
+    return arithmetic.concat([facts, arithmetic.features(group.features)])
 
 
 def dense(weights: Any, name: str, inputs: Any) -> Any:

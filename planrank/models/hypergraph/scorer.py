@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from planrank.errors import PlanrankError
-from planrank.models.hypergraph.distinct_parts import Actions, PartsFinder
+from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.network import forward
 from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
 from planrank.models.model import Model
-from planrank.models.policy import log_softmax
-from planrank.task import Task
+from planrank.task import Rows, Task
 
 
 class HypergraphScorer:
@@ -22,26 +21,26 @@ class HypergraphScorer:
 
     def values(self, states: np.ndarray) -> np.ndarray:
         """Of packed states, a row each."""
-        return self._run(states)[0]
+        nothing = np.empty(0, np.int32)
+        actions = Rows(np.zeros(len(states) + 1, np.int32), nothing) if self.model.scores_actions else None
+        return self._run(states, actions)[0]
 
-    def values_and_policy(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        if not self.model.has_policy:
-            raise PlanrankError("this model has no policy; train one with the Levin loss")
-        values, logits, actions = self._run(states)
-        offsets = np.concatenate([[0], np.cumsum(actions.lengths)])
-        return values, offsets, actions.operators, log_softmax(logits, actions.lengths)
+    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if not self.model.scores_actions:
+            raise PlanrankError("this model ranks states and scores no actions; train one with --rank actions")
+        return self._run(states, actions)
 
-    def _run(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, Actions]:
+    def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
         if states.ndim != 2 or states.shape[1] != self.task.words:
             raise PlanrankError(
                 f"these states have {states.shape[-1]} words, expected {self.task.words}: another task's?"
             )
-        self.finder.add(self.task, states)
+        self.finder.add(self.task, states, actions)
         parts = self.finder.take()
         self.arithmetic.begin(parts)
         model = self.model
         with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
-            values, logits = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
-        if not np.isfinite(values).all():
+            values, scores = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
+        if not np.isfinite(values).all() or (actions is not None and not np.isfinite(scores).all()):
             raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
-        return values, logits, parts.actions
+        return values, values[:0] if actions is None else scores[parts.actions.scored.places]

@@ -15,7 +15,7 @@ class EdgeType:
     """An action schema, or one of its conditional effects, as a kind of edge.
 
     `tails` are the predicates of its preconditions (`-` before negative ones), `heads` those of its effects (`-` before
-    deletes), in the order of the schema.
+    deletes), in the order of the schema. An action has those of its conditional effects among its heads too.
     """
 
     name: str
@@ -38,6 +38,17 @@ class HypergraphSignature(Signature):
                 name = " ".join(words[1:first])
                 found.append(EdgeType(name, tuple(words[first + 1 : second]), tuple(words[second + 1 :])))
         return tuple(found)
+
+    @cached_property
+    def action_kinds(self) -> list[int]:
+        """The kinds of edges that are actions; their conditional effects have a number behind the name."""
+        names = {edge.name for edge in self.edges}
+
+        def is_effect(name: str) -> bool:
+            action, _, number = name.rpartition("/")
+            return action in names and number.isdigit()
+
+        return [kind for kind, edge in enumerate(self.edges) if not is_effect(edge.name)]
 
     def relations(self, deletes: bool) -> dict[str, list[tuple[int, int]]]:
         """For each predicate, the (edge type, head) pairs through which messages arrive, in the order Julia has."""

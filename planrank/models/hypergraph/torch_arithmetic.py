@@ -192,14 +192,15 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     """The parts numbered group by group, with tensors and index tables in place of their arrays."""
     features = torch.as_tensor(np.vstack([np.zeros((1, 3), np.float32), parts.features]), dtype=dtype)
     vertex_rank, vertex_count = np.arange(len(parts.flags) + 1), len(parts.flags) + 1
-    edge_rank, edge_count = vertex_rank, vertex_count
+
+    def prepared(edge: EdgeGroup) -> EdgeGroup:
+        tails: Any = Selection(vertex_rank[edge.tails], vertex_count, dtype)
+        own: Any = features[torch.from_numpy(edge.features.astype(np.int64))]
+        return replace(edge, features=own, tails=tails)
+
     layers: list[Any] = []
     for layer in parts.layers:
-        edges: list[Any] = []
-        for edge in layer.edges:
-            tails: Any = Selection(vertex_rank[edge.tails], vertex_count, dtype)
-            own: Any = features[torch.from_numpy(edge.features.astype(np.int64))]
-            edges.append(replace(edge, features=own, tails=tails))
+        edges = [prepared(edge) for edge in layer.edges]
         edge_rank, edge_count = ranks(layer.edges)
         bags: Any = Pooling(replace(layer.bags, ids=edge_rank[layer.bags.ids]), edge_count, shape.messages, dtype)
         vertices: list[Any] = []
@@ -211,8 +212,11 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
     pooling: Any = Pooling(readout, vertex_count, shape.pooling, dtype)
-    of_actions: Any = Selection(edge_rank[parts.actions.edges], edge_count, dtype)
-    actions = replace(parts.actions, edges=of_actions)
+    action_rank, action_count = ranks(parts.actions.groups)
+    ids: Any = Selection(action_rank[parts.actions.ids], action_count, dtype)
+    states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths), dtype)
+    groups = [prepared(group) for group in parts.actions.groups]
+    actions = replace(parts.actions, groups=groups, ids=ids, states=states)
     flags: Any = torch.as_tensor(vertex_features(parts.flags), dtype=dtype)
     return replace(parts, flags=flags, layers=layers, readout=pooling, actions=actions)
 
