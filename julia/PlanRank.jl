@@ -50,6 +50,7 @@ include("hypergraph/distinct_parts.jl")
 include("hypergraph/parts_format.jl")
 
 include("learning/ranking.jl")
+include("learning/clean_plan.jl")
 
 include("bridge.jl")
 include("workload.jl")

@@ -208,6 +208,14 @@ function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
         from_zero(r.leads_to))
 end
 
+"The steps of a valid plan that are worth learning from, see `clean_plan`; after the deadline fewer are left out."
+function clean_plan_lines(l::LoadedTask, plan_text::AbstractString, deadline::Real)
+    generator, goal = SuccessorGenerator(l.task), GoalTest(l.task)
+    plan = plan_operators(l.task, plan_text; generator, goal)
+    clean = clean_plan(l.task, plan, Limits(deadline, typemax(Int)); generator, goal)
+    lines(operator_name(l.task, o) for o in clean)
+end
+
 signature_text(l::LoadedTask) = signature_text(Signature(l.domain))
 
 "The version of what `take_new` gives."

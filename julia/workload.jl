@@ -158,6 +158,7 @@ function rehearse_learning(loaded::LoadedTask)
             address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)
         call(take_new, distinct)
     end
+    call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN)
     call(entry_ranking_columns, loaded, TOY_PLAN)
 end

@@ -242,6 +242,64 @@ def test_a_plan_for_another_problem_is_refused(blocks):
     )
 
 
+LAMP = """(define (domain lamp) (:requirements :action-costs :negative-preconditions)
+(:predicates (on) (red) (seen)) (:functions (total-cost) - number)
+(:action press :parameters () :precondition (not (on)) :effect (and (on) (increase (total-cost) 2)))
+(:action paint :parameters () :precondition () :effect (and (red) (increase (total-cost) {paint})))
+(:action look :parameters () :precondition (on) :effect (and (seen) (increase (total-cost) 1)))
+(:action idle :parameters () :precondition () :effect (and)))"""
+LIGHT = """(define (problem p) (:domain lamp) (:init (= (total-cost) 0){init}) (:goal (seen))
+(:metric minimize (total-cost)))"""
+
+
+def lamp(folder: Path, *steps: str, paint: int = 0, init: str = "") -> Instance:
+    """A problem whose only good plan is to press and look, and a plan said to be optimal."""
+    (folder / "domain.pddl").write_text(LAMP.format(paint=paint))
+    (folder / "p.pddl").write_text(LIGHT.format(init=init))
+    (folder / "p.plan").write_text("\n".join([*steps, "; proved optimal = yes"]))
+    return instance_of(folder / "domain.pddl", folder / "p.pddl")
+
+
+def test_needless_steps_that_cost_nothing_leave_a_plan_optimal(tmp_path):
+    told = []
+    instance = lamp(tmp_path, "(PAINT) (idle)", "(press)", "(look", ") (idle) (paint)")
+    before = instance.plan_file.read_bytes()
+    assert labelled([instance], say=told.append) == [
+        (instance, LabelledPlan(["(press)", "(look)"], 3.0, "unknown", True))
+    ]
+    assert told == ["1 of 1 plans were shortened (loops and needless steps left out)"]
+    assert instance.plan_file.read_bytes() == before
+
+
+def test_a_plan_that_can_be_made_cheaper_is_not_optimal(tmp_path):
+    told = []
+    instance = lamp(tmp_path, "(paint)", "(press)", "(look)", paint=4)
+    with pytest.raises(PlanrankError, match="1 have a plan that is not proved optimal"):
+        labelled([instance], say=told.append)
+    said = "the plan is said to be proved optimal, but costs 7, and 3 without needless steps"
+    assert told == [f"{instance.plan_file}: {said}"]
+    ((_, plan),) = labelled([instance], True, told.append)
+    assert plan == LabelledPlan(["(press)", "(look)"], 3.0, "unknown", False)
+
+
+def test_a_plan_with_needless_steps_only_teaches_nothing(tmp_path):
+    with pytest.raises(PlanrankError, match="1 are solved from the start"):
+        labelled([lamp(tmp_path, "(press)", "(look)", init=" (seen)")], True, say=lambda text: None)
+
+
+def test_a_plan_that_fails_on_its_way_is_refused_even_if_a_part_of_it_is_a_plan(tmp_path):
+    with pytest.raises(PlanrankError, match=r"this is no plan for p\.pddl: line 3: step 3"):
+        labelled([lamp(tmp_path, "(press)", "(look)", "(press)")], True)
+
+
+@pytest.mark.parametrize("domain", ["blocksworld", "floortile", "satellite"])
+def test_every_plan_of_the_learning_track_is_used(shared, domain):
+    folder = shared / "instances/learning-track" / domain
+    instances = [one for one in find_instances(folder) if one.plan is not None]
+    found = labelled(instances, True, say=lambda text: None)
+    assert [one for one, _ in found] == instances != []
+
+
 def test_the_cost_of_a_plan_is_the_replayed_one(blocks):
     steps = read_plan(blocks[0].plan_file).steps
     blocks[0].plan_file.write_text("\n".join([*steps, "; cost = 1 (unit cost)"]))

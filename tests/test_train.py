@@ -305,18 +305,32 @@ def test_problems_of_two_domains(config, labelled, tmp_path):
         train(config(domain=str(mixed)), say=silent)
 
 
-def test_a_plan_that_goes_in_a_circle_is_left_out(config, labelled, tmp_path):
-    folder = tmp_path / "circle"
-    shutil.copytree(labelled, folder)
-    file = split(find_instances(folder))["train"][0].plan_file
-    first, *rest = file.read_text().splitlines()
-    action, block, *below = first.strip("()").split()
+def go_astray(file):
+    """Put a loop at the beginning of a plan of the blocks world, and steps after its goal."""
+    lines = file.read_text().splitlines()
+    steps, notes = [x for x in lines if x.startswith("(")], [x for x in lines if not x.startswith("(")]
+    action, block, *below = steps[0].strip("()").split()
     undo = f"(stack {block} {below[0]})" if action == "unstack" else f"(put-down {block})"
-    file.write_text("\n".join([first, undo, first, *rest]))
+    action, block, *below = steps[-1].strip("()").split()
+    redo = f"(unstack {block} {below[0]})" if action == "stack" else f"(pick-up {block})"
+    file.write_text("\n".join([steps[0], undo, *steps, redo, steps[-1], *notes]))
+
+
+def test_plans_that_go_astray_are_shortened_and_learned_from(config, labelled, tmp_path):
+    folder = tmp_path / "astray"
+    shutil.copytree(labelled, folder)
+    plans = [instance.plan_file for instance in split(find_instances(folder))["train"]]
+    for file in plans[:4]:
+        go_astray(file)
+    before = [file.read_text() for file in plans]
     told = []
-    model = train(config(domain=str(folder), steps=1), say=told.append)
-    assert model.metadata["figures"]["training_instances"] == 5
-    assert any(str(file) in line and "left out" in line for line in told)
+    model = train(config(domain=str(folder), steps=20, allow_suboptimal=True), say=told.append)
+    assert model.metadata["figures"]["training_instances"] == len(plans) == 6
+    assert told.count("4 of 6 plans were shortened (loops and needless steps left out)") == 1
+    assert not any("; left out" in line for line in told)
+    assert [file.read_text() for file in plans] == before
+    straight = train(config(steps=20), say=silent)
+    assert all(np.array_equal(model.weights[name], straight.weights[name]) for name in straight.weights)
 
 
 def test_plans_without_proof_need_leave(config, labelled, tmp_path):

@@ -138,7 +138,7 @@ def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> N
 
 
 def examples_of(data: TrainingData, architecture: Any, loss: str, say: Callable[[str], None]) -> dict[str, Example]:
-    """By the name of the problem. A plan that goes in a circle or on after the goal teaches nothing and is left out."""
+    """By the name of the problem. One that cannot be made is named and left out."""
     found = {}
     for instance, plan in track(data.training, "examples"):
         try:

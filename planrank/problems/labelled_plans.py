@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planrank import julia
 from planrank.console import say as print_line
+from planrank.console import track
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.problems.folders import Instance
-from planrank.search.plans import plan_text, validate
+from planrank.search.plans import cost_text, plan_cost, plan_text, validate
+from planrank.task import load
 
 UNKNOWN = "unknown"
+# Enough for a plan of some ten thousand steps.
+SHORTENING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ def read_plan(file: str | Path) -> LabelledPlan:
         reason = getattr(e, "strerror", None) or "not text"
         raise PlanrankError(f"the plan cannot be read: {reason}", file=str(file)) from None
     notes = {key: value.strip() for key, value in re.findall(r"^\s*;\s*([\w ]+?)\s*=(.*)$", "\n".join(lines), re.M)}
-    steps = [step.lower() for line in lines if (step := line.partition(";")[0].strip())]
+    text = "\n".join(line.partition(";")[0] for line in lines).lower()
+    steps = [" ".join(step.split()) for step in re.findall(r"\([^()]*\)", text)]
     cost = re.match(r"\d+(\.\d+)?(e[+-]?\d+)?", notes.get("cost", ""))
     return LabelledPlan(
         steps,
@@ -64,24 +71,47 @@ def checked_plan(instance: Instance) -> LabelledPlan:
     return replace(plan, cost=float(cost))
 
 
+def shortened(instance: Instance, plan: LabelledPlan) -> LabelledPlan:
+    """A checked plan without loops, steps after the goal and needless steps; the file stays as it is.
+
+    One that becomes cheaper was not optimal, whatever its file says.
+    """
+    try:
+        task = load(instance.domain, instance.problem)
+    except PlanrankError:
+        return plan  # whoever makes an example of it meets the error again, and says so
+    deadline = Limits.of(SHORTENING_SECONDS).deadline
+    steps = julia.call_long("clean_plan_lines", task.handle, "\n".join(plan.steps), deadline).splitlines()
+    if len(steps) == len(plan.steps):
+        return plan
+    cost = float(plan_cost(task, steps, f"what is left of {instance.plan_file}"))
+    return replace(plan, steps=steps, cost=cost, proved_optimal=plan.proved_optimal and cost == plan.cost)
+
+
 def labelled(
     instances: Iterable[Instance],
     allow_suboptimal: bool = False,
     say: Callable[[str], None] = print_line,
 ) -> list[tuple[Instance, LabelledPlan]]:
-    """The instances whose plans may be learned from, each plan checked; `say` gets a sentence about the others."""
-    found, bare, empty, unproved = [], 0, 0, 0
-    for instance in instances:
+    """The instances whose plans may be learned from, each plan checked and shortened; `say` gets a sentence about that
+    and about the others."""
+    found, bare, empty, unproved, shorter = [], 0, 0, 0, 0
+    for instance in track(list(instances), "plans"):
         if not instance.plan_file.is_file():
             bare += 1
             continue
-        plan = checked_plan(instance)
+        brought = checked_plan(instance)
+        plan = shortened(instance, brought)
+        if brought.proved_optimal and not plan.proved_optimal:
+            costs = f"costs {cost_text(brought.cost)}, and {cost_text(plan.cost)} without needless steps"
+            say(f"{instance.plan_file}: the plan is said to be proved optimal, but {costs}")
         if not plan.steps:
             empty += 1
         elif not plan.proved_optimal and not allow_suboptimal:
             unproved += 1
         else:
             found.append((instance, plan))
+            shorter += len(plan.steps) < len(brought.steps)
     reasons = [
         (bare, "have no plan beside them (`planrank label` makes them)"),
         (empty, "are solved from the start, so nothing can be learned from them"),
@@ -92,4 +122,6 @@ def labelled(
         raise PlanrankError(f"no instance can be learned from: {told or 'there are none'}")
     if told:
         say(f"of {len(found) + bare + empty + unproved} instances {told}; {len(found)} are used")
+    if shorter:
+        say(f"{shorter} of {len(found)} plans were shortened (loops and needless steps left out)")
     return found
