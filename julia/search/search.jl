@@ -13,11 +13,11 @@ end
 @inline prepare_expansion!(::LinearRule, applicable::Vector{Int32}, parent::Int32) = nothing
 
 "Whether the path through `parent` to a known state is better than the path it has."
-@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     g < store.g[id]
 
 "Make this the path to state `id`."
-@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     set_node!(store, id, parent, operator, g)
 
 bytes(::LinearRule) = 0
@@ -68,7 +68,7 @@ function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
         GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
     add_state!(store, task.init)
-    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
+    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int64))
     store.status[1] = IS_OPEN
     search
 end
@@ -92,7 +92,7 @@ function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{B
         ties = something(ties, name === :bfs ? :oldest : :h_newest), options...)
 end
 
-@inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32)
+@inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64)
     store.parent[id] = parent
     store.operator[id] = operator
     store.g[id] = g
@@ -167,8 +167,7 @@ function expand_node!(search::Search, parent::Int32)
         search.generated += 1
         hash = write_successor!(store, generator, parent, parent_hash, operator)
         step = search.unit_steps ? one(Int32) : search.task.op_cost[operator]
-        g, overflows = Base.add_with_overflow(parent_g, step)
-        overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
+        g = parent_g + step             # cannot wrap: both states of a path and costs are below 2^31
         id, is_new = find_or_add!(store, hash)
         if is_new
             set_path!(search.rule, store, id, parent, operator, g)
@@ -181,7 +180,7 @@ function expand_node!(search::Search, parent::Int32)
     nothing
 end
 
-function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int32)
+function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int64)
     store = search.store
     status = store.status[id]
     if id >= search.first_waiting

@@ -105,6 +105,20 @@ end
     end
 end
 
+@testset "up to 60,000 preconditions" begin
+    n = PlanRank.MOST_PRECONDITIONS
+    for cost in (1, typemax(Int32))
+        task = small_task(nfacts = n + 2, init = [1], goal = [n + 2],
+            operators = [([1], 2:n+1, [], cost), (2:n+1, [n + 2], [], 1)])
+        limit = Int(PlanRank.COST_CAP)
+        @test evaluate_facts(PlanRank.make_heuristic(task, :hadd), task, [1]) == min(n * Int(cost) + 1, limit)
+        @test evaluate_facts(PlanRank.make_heuristic(task, :hmax), task, [1]) == min(Int(cost) + 1, limit)
+        for name in (:ff, :lmcut)
+            @test evaluate_facts(PlanRank.make_heuristic(task, name), task, [1]) == Int(cost) + 1
+        end
+    end
+end
+
 evaluations(heuristic, words, n) = sum(_ -> PlanRank.evaluate(heuristic, words, 0), 1:n)
 
 @testset "no allocation in the hot loop" begin
