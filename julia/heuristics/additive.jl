@@ -22,6 +22,7 @@ struct Exploration{A}
     effects::Vector{GroupEffect}
     effect_group::Vector{Int32}
     effect_operator::Vector{Int32}      # of the task, 0 for the goal's
+    uncapped::Int64                     # what a group needs may cost so much, and what it gives is below the cap
     progress::Vector{UInt64}
     progress_at_start::Vector{UInt64}
     cost::Vector{Int32}
@@ -33,7 +34,8 @@ const ONE_LEFT = UInt64(1) << 48
 
 function Exploration(relaxed::RelaxedTask, aggregate)
     start = [ONE_LEFT * length(row(relaxed.pre, i)) for i in 1:ngroups(relaxed)]
-    Exploration(relaxed, aggregate, group_effects(relaxed)..., similar(start), start, zeros(Int32, relaxed.nprops),
+    uncapped = Int64(COST_CAP) - maximum(relaxed.cost; init = zero(Int32))
+    Exploration(relaxed, aggregate, group_effects(relaxed)..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
         zeros(Int32, relaxed.nprops), CostQueue())
 end
 
@@ -102,15 +104,28 @@ end
 end
 
 @inline function fire!(exploration::Exploration, group::Int32, cost_before::Int64)
-    offsets, effects, cost = exploration.effect_offsets, exploration.effects, exploration.cost
-    @inbounds for i in offsets[group]:offsets[group+1]-1
-        effect = effects[i]
-        new_cost = capped(cost_before + effect.cost)
-        if new_cost < cost[effect.prop]
-            cost[effect.prop] = new_cost
-            exploration.supporter[effect.prop] = i
-            enqueue!(exploration.queue, new_cost, effect.prop)
-        end
+    cost_before > exploration.uncapped && return fire_capped!(exploration, group, cost_before)
+    offsets, effects = exploration.effect_offsets, exploration.effects
+    before = cost_before % Int32
+    @inbounds for i in offsets[group]:offsets[group+1]-one(Int32)
+        reach!(exploration, i, effects[i].prop, before + effects[i].cost)
+    end
+    nothing
+end
+
+@noinline function fire_capped!(exploration::Exploration, group::Int32, cost_before::Int64)
+    offsets, effects = exploration.effect_offsets, exploration.effects
+    for i in offsets[group]:offsets[group+1]-one(Int32)
+        reach!(exploration, i, effects[i].prop, capped(cost_before + effects[i].cost))
+    end
+    nothing
+end
+
+@inline function reach!(exploration::Exploration, effect::Int32, prop::Int32, new_cost::Int32)
+    @inbounds if new_cost < exploration.cost[prop]
+        exploration.cost[prop] = new_cost
+        exploration.supporter[prop] = effect
+        enqueue!(exploration.queue, new_cost, prop)
     end
     nothing
 end
