@@ -56,6 +56,13 @@ const SECONDS_PER_CHECK = 0.01
     ticker.steps & (STEPS_PER_LOOK - 1) == 0 && look!(ticker)
 end
 
+"The same for `steps` at once."
+@inline function tick!(ticker::Ticker, steps::Integer)
+    before = ticker.steps
+    ticker.steps = before + steps
+    before ⊻ ticker.steps >= STEPS_PER_LOOK && look!(ticker)
+end
+
 @noinline function look!(ticker::Ticker)
     time() < ticker.next_check && return false
     check(ticker.limits, ticker.doing)

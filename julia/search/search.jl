@@ -60,13 +60,13 @@ const TIES = (:h_newest, :h_oldest, :newest, :oldest, :random)
 
 function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest, unit_steps::Bool = false,
     batch::Integer = 1, seed::Integer = 0, memory_limit::Integer = typemax(Int),
-    generator::SuccessorGenerator = SuccessorGenerator(task))
+    limits::Limits = Limits(), generator::SuccessorGenerator = SuccessorGenerator(task, limits))
     ties in TIES || throw(PlanRankError(:usage, "unknown tie-breaking `$ties`; known: $(join(TIES, ", "))"))
     batch >= 1 || throw(PlanRankError(:usage, "a batch holds at least one node, not $batch"))
     store = StateStore(nwords(task))
     open = ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
-        GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
+        GoalTest(task, limits), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
     add_state!(store, task.init)
     set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int64))
     store.status[1] = IS_OPEN
