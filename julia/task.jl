@@ -8,9 +8,10 @@ Rows() = Rows(Int32[1], Int32[])
 Base.length(r::Rows) = length(r.offsets) - 1
 Base.@propagate_inbounds row(r::Rows, i::Integer) = @view r.values[r.offsets[i]:r.offsets[i+1]-1]
 
-function rows_of(lists)
+function rows_of(lists, ticker::Ticker = Ticker())
     rows = Rows()
     for list in lists
+        tick!(ticker, 1 + length(list))
         append!(rows.values, list)
         push!(rows.offsets, length(rows.values) + 1)
     end

@@ -124,6 +124,38 @@ def test_values_from_python_lead_the_same_way(files, search, batch):
     assert outside.plan() == inside.plan()
 
 
+COSTLY_DOMAIN = """(define (domain costly) (:requirements :strips :action-costs)
+  (:predicates (at ?x) (next ?x ?y))
+  (:functions (total-cost) - number (toll ?x) - number)
+  (:action go :parameters (?x ?y) :precondition (and (at ?x) (next ?x ?y))
+    :effect (and (at ?y) (not (at ?x)) (increase (total-cost) (toll ?y)))))"""
+
+
+def road(*tolls: str) -> str:
+    """A problem with one way only, where each next place costs its toll."""
+    places = [f"x{i}" for i in range(len(tolls) + 1)]
+    steps = " ".join(f"(next {a} {b}) (= (toll {b}) {toll})" for a, b, toll in zip(places, places[1:], tolls))
+    return (
+        f"(define (problem road) (:domain costly) (:objects {' '.join(places)}) (:init (at x0) (= (toll x0) 0) {steps})"
+        f" (:goal (at {places[-1]})) (:metric minimize (total-cost)))"
+    )
+
+
+@pytest.mark.parametrize("search, heuristic", [("gbfs", h) for h in HEURISTICS] + [("astar", "hmax"), ("ucs", "blind")])
+@pytest.mark.parametrize(
+    "tolls, cost",
+    [
+        (["0.6", "1.1", "0.000000001"], 1.700000001),
+        (["1073741823"] * 3, 3221225469),
+        (["0.123456789"] * 30, 3.70370367),
+    ],
+)
+def test_a_plan_may_cost_more_than_32_bits_hold(search, heuristic, tolls, cost):
+    result = solve(COSTLY_DOMAIN, road(*tolls), search=search, heuristic=heuristic)
+    assert (result.status, len(result.plan)) == ("solved", len(tolls))
+    assert result.plan_cost == pytest.approx(cost, rel=1e-12)
+
+
 def test_wrong_names_are_refused(files):
     task = load(*files)
     with pytest.raises(PlanrankError, match="unknown search `sideways`"):

@@ -12,7 +12,8 @@ end
 
 """
 `progress[i]` holds in its low 48 bits the cost of what group i needs, as far as it is settled, and above them how many
-preconditions it still waits for: settling one is a single addition.
+preconditions it still waits for: settling one is a single addition. There is room for `MOST_PRECONDITIONS` costs up to
+`COST_CAP`.
 """
 struct Exploration{A}
     relaxed::RelaxedTask
@@ -21,18 +22,20 @@ struct Exploration{A}
     effects::Vector{GroupEffect}
     effect_group::Vector{Int32}
     effect_operator::Vector{Int32}      # of the task, 0 for the goal's
-    progress::Vector{Int64}
-    progress_at_start::Vector{Int64}
+    uncapped::Int64                     # what a group needs may cost so much, and what it gives is below the cap
+    progress::Vector{UInt64}
+    progress_at_start::Vector{UInt64}
     cost::Vector{Int32}
     supporter::Vector{Int32}            # the effect that reached a proposition; 0 if it holds in the state
     queue::CostQueue
 end
 
-const ONE_LEFT = Int64(1) << 48
+const ONE_LEFT = UInt64(1) << 48
 
 function Exploration(relaxed::RelaxedTask, aggregate)
     start = [ONE_LEFT * length(row(relaxed.pre, i)) for i in 1:ngroups(relaxed)]
-    Exploration(relaxed, aggregate, group_effects(relaxed)..., similar(start), start, zeros(Int32, relaxed.nprops),
+    uncapped = Int64(COST_CAP) - maximum(relaxed.cost; init = zero(Int32))
+    Exploration(relaxed, aggregate, group_effects(relaxed)..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
         zeros(Int32, relaxed.nprops), CostQueue())
 end
 
@@ -41,7 +44,7 @@ function group_effects(relaxed::RelaxedTask)
     place = zeros(Int, relaxed.nprops)  # of the effect on a proposition
     for group in 1:ngroups(relaxed)
         for o in relaxed.group_ops[group]:relaxed.group_ops[group+1]-1, prop in row(relaxed.add, o)
-            cost = min(relaxed.cost[o], MOST_EXPENSIVE)
+            cost = relaxed.cost[o]
             if place[prop] < offsets[group]
                 push!(effects, GroupEffect(prop, cost))
                 push!(groups, group)
@@ -81,12 +84,12 @@ function explore!(exploration::Exploration, words, offset::Int)
     end
 end
 
-@inline settled_by(::Sum, progress::Int64, cost::Int32) = progress - ONE_LEFT + cost
-@inline settled_by(::Largest, progress::Int64, cost::Int32) = progress - ONE_LEFT
+@inline settled_by(::Sum, progress::UInt64, cost::Int32) = progress - ONE_LEFT + cost % UInt64
+@inline settled_by(::Largest, progress::UInt64, cost::Int32) = progress - ONE_LEFT
 
 "What all that a group needs costs: under hmax the precondition that was settled last is the dearest."
-@inline cost_of_needs(::Sum, progress::Int64, cost::Int32) = progress
-@inline cost_of_needs(::Largest, progress::Int64, cost::Int32) = Int64(cost)
+@inline cost_of_needs(::Sum, progress::UInt64, cost::Int32) = progress % Int64
+@inline cost_of_needs(::Largest, progress::UInt64, cost::Int32) = Int64(cost)
 
 @inline function settle!(exploration::Exploration, prop::Int32, cost::Int32)
     needed_by, progress = exploration.relaxed.needed_by, exploration.progress
@@ -101,16 +104,28 @@ end
 end
 
 @inline function fire!(exploration::Exploration, group::Int32, cost_before::Int64)
-    offsets, effects, cost = exploration.effect_offsets, exploration.effects, exploration.cost
-    before = capped(cost_before)
-    @inbounds for i in offsets[group]:offsets[group+1]-1
-        effect = effects[i]
-        new_cost = before + effect.cost
-        if new_cost < cost[effect.prop]
-            cost[effect.prop] = new_cost
-            exploration.supporter[effect.prop] = i
-            enqueue!(exploration.queue, new_cost, effect.prop)
-        end
+    cost_before > exploration.uncapped && return fire_capped!(exploration, group, cost_before)
+    offsets, effects = exploration.effect_offsets, exploration.effects
+    before = cost_before % Int32
+    @inbounds for i in offsets[group]:offsets[group+1]-one(Int32)
+        reach!(exploration, i, effects[i].prop, before + effects[i].cost)
+    end
+    nothing
+end
+
+@noinline function fire_capped!(exploration::Exploration, group::Int32, cost_before::Int64)
+    offsets, effects = exploration.effect_offsets, exploration.effects
+    for i in offsets[group]:offsets[group+1]-one(Int32)
+        reach!(exploration, i, effects[i].prop, capped(cost_before + effects[i].cost))
+    end
+    nothing
+end
+
+@inline function reach!(exploration::Exploration, effect::Int32, prop::Int32, new_cost::Int32)
+    @inbounds if new_cost < exploration.cost[prop]
+        exploration.cost[prop] = new_cost
+        exploration.supporter[prop] = effect
+        enqueue!(exploration.queue, new_cost, prop)
     end
     nothing
 end

@@ -250,6 +250,5 @@ end
 end
 
 const UNREACHED = typemax(Int32)
-const COST_CAP = Int32(1 << 30)         # sums beyond it are cut off, not wrapped
-const MOST_EXPENSIVE = COST_CAP - one(Int32)
+const COST_CAP = UNREACHED - one(Int32) # sums beyond it are cut off: they neither wrap nor look unreached
 @inline capped(cost::Int64) = min(cost, Int64(COST_CAP)) % Int32

@@ -4,8 +4,8 @@ struct BlindHeuristic
     cheapest::Float64
 end
 
-BlindHeuristic(task::Task, ::Limits = Limits()) =
-    BlindHeuristic(GoalTest(task), minimum(task.op_cost; init = typemax(Int32)))
+BlindHeuristic(task::Task, limits::Limits = Limits()) =
+    BlindHeuristic(GoalTest(task, limits), minimum(task.op_cost; init = typemax(Int32)))
 
 evaluate(b::BlindHeuristic, words, offset::Int) = is_goal(b.goal, words, offset) ? 0.0 : b.cheapest
 
@@ -14,7 +14,7 @@ struct GoalCountHeuristic
     goal::GoalTest
 end
 
-GoalCountHeuristic(task::Task, ::Limits = Limits()) = GoalCountHeuristic(GoalTest(task))
+GoalCountHeuristic(task::Task, limits::Limits = Limits()) = GoalCountHeuristic(GoalTest(task, limits))
 
 function evaluate(c::GoalCountHeuristic, words, offset::Int)
     goal = c.goal

@@ -11,14 +11,22 @@ struct GoalTest
     words::Vector{GoalWord}
 end
 
-function GoalTest(task::Task)
+function GoalTest(task::Task, limits::Limits = Limits())
+    ticker = Ticker(limits, PREPARING)
     goal = GoalTest(Int32[1], GoalWord[])
+    must, must_not = zeros(UInt64, nwords(task)), zeros(UInt64, nwords(task))
+    used = Int[]
     for r in 1:length(task.goal_pos)
-        must = pack_facts(row(task.goal_pos, r), nwords(task))
-        must_not = pack_facts(row(task.goal_neg, r), nwords(task))
-        for word in 1:nwords(task)
-            must[word] | must_not[word] == 0 || push!(goal.words, GoalWord(word, must[word], must_not[word]))
+        for (facts, mask) in ((row(task.goal_pos, r), must), (row(task.goal_neg, r), must_not)), fact in facts
+            tick!(ticker)
+            must[word_of(fact)] | must_not[word_of(fact)] == 0 && push!(used, word_of(fact))
+            set_fact!(mask, 0, fact)
         end
+        for word in sort!(used)
+            push!(goal.words, GoalWord(word, must[word], must_not[word]))
+            must[word] = must_not[word] = 0
+        end
+        empty!(used)
         push!(goal.offsets, length(goal.words) + 1)
     end
     goal

@@ -40,6 +40,14 @@ function reset_zero!(v::GrowingVector{T}, n::Int) where {T}
 end
 
 @inline reserve!(v::GrowingVector, n::Int) = n > v.capacity && grow_to!(v, n)
+
+"Make the vector n long; new entries are unset."
+@inline function lengthen_to!(v::GrowingVector, n::Int)
+    reserve!(v, n)
+    v.length = n
+    nothing
+end
+
 @inline Base.getindex(v::GrowingVector, i::Integer) = unsafe_load(v.pointer, i)
 @inline Base.setindex!(v::GrowingVector{T}, x, i::Integer) where {T} = unsafe_store!(v.pointer, convert(T, x), i)
 Base.length(v::GrowingVector) = v.length

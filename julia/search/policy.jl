@@ -17,7 +17,7 @@ end
 PolicyRule(task::Task, uses_h::Bool) = PolicyRule(uses_h, uses_h ? Float64(task.cost_scale) : 1.0,
     GrowingVector{Float64}(), ActionRows(), fill(NaN, noperators(task)), Ref(0))
 
-function path_priority(rule::PolicyRule, g::Int32, log_path::Float64, h::Float32)
+function path_priority(rule::PolicyRule, g::Int64, log_path::Float64, h::Float32)
     cost = g + rule.root_cost
     estimate = rule.uses_h ? max(Float64(h), 0.0) : 0.0
     log(cost + estimate) - log_path * (1 + estimate / cost)
@@ -39,13 +39,13 @@ end
 The better of two paths has the lower g/π. That never falls along a path, so a better path to a state cannot lead
 through the state itself. The priority of PHS* can fall along a path, so it is only a second condition.
 """
-function is_better_path(rule::PolicyRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32)
+function is_better_path(rule::PolicyRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64)
     log_path = rule.path[parent] + rule.current[operator]
     path_priority(rule, g, log_path, 0.0f0) < path_priority(rule, store.g[id], rule.path[id], 0.0f0) || return false
     id > rule.evaluated[] || path_priority(rule, g, log_path, store.h[id]) < priority(rule, store, id)
 end
 
-function set_path!(rule::PolicyRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32)
+function set_path!(rule::PolicyRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64)
     set_node!(store, id, parent, operator, g)
     id > length(rule.path) && push!(rule.path, 0.0)
     parent == 0 || (rule.path[id] = rule.path[parent] + rule.current[operator])

@@ -20,11 +20,11 @@ end
 @inline prepare_expansion!(::LinearRule, applicable::Vector{Int32}, parent::Int32) = nothing
 
 "Whether the path through `parent` to a known state is better than the path it has."
-@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+@inline is_better_path(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     g < store.g[id]
 
 "Make this the path to state `id`."
-@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32) =
+@inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     set_node!(store, id, parent, operator, g)
 
 bytes(::LinearRule) = 0
@@ -67,15 +67,15 @@ const TIES = (:h_newest, :h_oldest, :newest, :oldest, :random)
 
 function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest, unit_steps::Bool = false,
     batch::Integer = 1, seed::Integer = 0, memory_limit::Integer = typemax(Int),
-    generator::SuccessorGenerator = SuccessorGenerator(task))
+    limits::Limits = Limits(), generator::SuccessorGenerator = SuccessorGenerator(task, limits))
     ties in TIES || throw(PlanRankError(:usage, "unknown tie-breaking `$ties`; known: $(join(TIES, ", "))"))
     batch >= 1 || throw(PlanRankError(:usage, "a batch holds at least one node, not $batch"))
     store = StateStore(nwords(task))
     open = needs_heap(rule) || ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
-        GoalTest(task), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
+        GoalTest(task, limits), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
     add_state!(store, task.init)
-    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int32))
+    set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int64))
     store.status[1] = IS_OPEN
     note_state!(rule, search, one(Int32))
     search
@@ -106,7 +106,7 @@ function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{B
         ties = something(ties, name === :bfs ? :oldest : :h_newest), options...)
 end
 
-@inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int32)
+@inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64)
     store.parent[id] = parent
     store.operator[id] = operator
     store.g[id] = g
@@ -195,8 +195,7 @@ end
     search.generated += 1
     hash = write_successor!(store, search.generator, parent, parent_hash, operator)
     step = search.unit_steps ? one(Int32) : @inbounds search.task.op_cost[operator]
-    g, overflows = Base.add_with_overflow(store.g[parent], step)
-    overflows && throw(PlanRankError(:unsupported, "a path costs more than $(typemax(Int32)), the largest cost"))
+    g = store.g[parent] + step          # cannot wrap: both states of a path and costs are below 2^31
     id, is_new = find_or_add!(store, hash)
     is_new || is_better_path(search.rule, store, id, parent, operator, g) || return id, false, false
     is_new || return id, false, better_path!(search, id, parent, operator, g)
@@ -208,7 +207,7 @@ end
 end
 
 "Take a better path to a known state, unless the state is closed for good; whether it was taken."
-function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g)
+function better_path!(search::Search, id::Int32, parent::Int32, operator::Int32, g::Int64)
     store = search.store
     status = store.status[id]
     if id >= search.first_waiting

@@ -15,7 +15,7 @@ mutable struct StateStore
     words::GrowingVector{UInt64}
     parent::GrowingVector{Int32}
     operator::GrowingVector{Int32}
-    g::GrowingVector{Int32}
+    g::GrowingVector{Int64}             # a path may cost more than any action
     h::GrowingVector{Float32}
     status::GrowingVector{UInt8}
     table::GrowingVector{UInt32}
@@ -35,7 +35,7 @@ function StateStore(nwords::Integer)
         word_keys[i] = key
     end
     store = StateStore(nwords, 0, GrowingVector{UInt64}(), GrowingVector{Int32}(), GrowingVector{Int32}(),
-        GrowingVector{Int32}(), GrowingVector{Float32}(), GrowingVector{UInt8}(), GrowingVector{UInt32}(), 0, 0,
+        GrowingVector{Int64}(), GrowingVector{Float32}(), GrowingVector{UInt8}(), GrowingVector{UInt32}(), 0, 0,
         word_keys)
     rebuild_table!(store, SMALL_TABLE)
     reserve!(store.words, nwords)
@@ -107,14 +107,11 @@ end
 function add_scratch!(store::StateStore)
     store.count += 1
     n = store.count
-    for column in (store.parent, store.operator, store.g)
-        reserve!(column, n)
-        column.length = n
-    end
-    reserve!(store.h, n)
-    store.h.length = n
-    reserve!(store.status, n)
-    store.status.length = n
+    lengthen_to!(store.parent, n)
+    lengthen_to!(store.operator, n)
+    lengthen_to!(store.g, n)
+    lengthen_to!(store.h, n)
+    lengthen_to!(store.status, n)
     store.words.length = n * store.nwords
     reserve!(store.words, (n + 1) * store.nwords)
     nothing

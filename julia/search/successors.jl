@@ -44,23 +44,29 @@ Facts that are seldom true come first in the trie, so that most branches end ear
 estimated on random walks from the initial state.
 """
 function SuccessorGenerator(task::Task, limits::Limits = Limits())
-    effect_offsets, effects = effect_words(task)
-    build(rank) = SuccessorGenerator(build_trie(task, rank)..., Int32[], length(task.neg.values) > 0, task.neg,
+    ticker = Ticker(limits, PREPARING)
+    effect_offsets, effects = effect_words(task, ticker)
+    build(rank) = SuccessorGenerator(build_trie(task, rank, ticker)..., Int32[], length(task.neg.values) > 0, task.neg,
         effect_offsets, effects, task)
-    uses = uses_of_facts(task)
-    draft = build(places(uses))
-    check(limits, PREPARING)
-    frequency = truth_frequency(task, draft)
-    check(limits, PREPARING)
-    build(places(frequency .* (noperators(task) + 1) .+ uses))
+    uses = uses_of_facts(task, ticker)
+    frequency = truth_frequency(task, build(places(uses, ticker)), ticker)
+    build(places(frequency .* (noperators(task) + 1) .+ uses, ticker))
 end
 
 "The place of each entry in ascending order."
-places(values::Vector{Int}) = Vector{Int32}(invperm(sortperm(values)))
+places(values::Vector{Int}, ticker::Ticker) =
+    Vector{Int32}(invperm(sorted(length(values), (i, j) -> values[i] < values[j], ticker)))
 
-function uses_of_facts(task::Task)
+"The numbers 1 to n in the order of `before`; equals stay as they are. A quicksort may take quadratic time."
+function sorted(n::Integer, before::F, ticker::Ticker) where {F}
+    claim!(ticker, 6n)
+    sort!(collect(Int32, 1:n); lt = (i, j) -> (tick!(ticker); before(i, j)), alg = MergeSort)
+end
+
+function uses_of_facts(task::Task, ticker::Ticker)
     uses = zeros(Int, nfacts(task))
     for fact in task.pre.values
+        tick!(ticker)
         uses[fact] += 1
     end
     uses
@@ -69,7 +75,7 @@ end
 const WALKS = 20
 const WALK_LENGTH = 30
 
-function truth_frequency(task::Task, generator::SuccessorGenerator)
+function truth_frequency(task::Task, generator::SuccessorGenerator, ticker::Ticker)
     frequency = zeros(Int, nfacts(task))
     random = UInt64(20240229)
     applicable = Int32[]
@@ -77,6 +83,7 @@ function truth_frequency(task::Task, generator::SuccessorGenerator)
     for _ in 1:WALKS
         state = pack_facts(task.init, n)
         for _ in 1:WALK_LENGTH
+            look!(ticker)
             empty!(applicable)
             applicable_operators!(applicable, generator, state, 0)
             isempty(applicable) && break
@@ -85,20 +92,25 @@ function truth_frequency(task::Task, generator::SuccessorGenerator)
             next = similar(state)
             apply!(next, 0, generator, state, 0, operator)
             state = next
-            for fact in 1:nfacts(task)
-                frequency[fact] += has_fact(state, 0, fact)
+            for i in 1:n
+                bits = state[i]
+                while bits != 0
+                    frequency[64*(i-1)+trailing_zeros(bits)+1] += 1
+                    bits &= bits - one(UInt64)
+                end
             end
         end
     end
     frequency
 end
 
-function effect_words(task::Task)
+function effect_words(task::Task, ticker::Ticker)
     offsets = Int32[1]
     effects = EffectWord[]
     for operator in 1:noperators(task)
         first_effect = length(effects) + 1
         for (facts, adds) in ((row(task.del, operator), false), (row(task.add, operator), true)), fact in facts
+            tick!(ticker, 2 + length(effects) - first_effect)
             word, bit = Int32(word_of(fact)), bit_of(fact)
             at = findnext(e -> e.word == word, effects, first_effect)
             if at === nothing
@@ -114,11 +126,13 @@ function effect_words(task::Task)
 end
 
 "The ranks of each operator's preconditions, ascending and without repetition."
-function ranked_preconditions(task::Task, rank::Vector{Int32})
+function ranked_preconditions(task::Task, rank::Vector{Int32}, ticker::Ticker)
+    claim!(ticker, 4 * (noperators(task) + length(task.pre.values)))
     keys = Rows(sizehint!(Int32[1], noperators(task) + 1), sizehint!(Int32[], length(task.pre.values)))
     for operator in 1:noperators(task)
         first = length(keys.values) + 1
         for fact in row(task.pre, operator)
+            tick!(ticker)
             key = rank[fact]
             at = length(keys.values) + 1        # lists are short: insert in place
             while at > first && keys.values[at-1] > key
@@ -132,19 +146,21 @@ function ranked_preconditions(task::Task, rank::Vector{Int32})
 end
 
 "The order of rows as words in a dictionary. Four ranks fit into one number, which decides most comparisons."
-function dictionary_order(keys::Rows)
+function dictionary_order(keys::Rows, ticker::Ticker)
+    claim!(ticker, 16 * length(keys))
     heads = zeros(UInt128, length(keys))
     for i in 1:length(keys), (k, key) in enumerate(row(keys, i))
+        tick!(ticker)
         k <= 4 && (heads[i] |= UInt128(key) << (32 * (4 - k)))
     end
     before(i, j) = heads[i] != heads[j] ? heads[i] < heads[j] : isless(row(keys, i), row(keys, j))
-    sort!(collect(Int32, 1:length(keys)); lt = before)
+    sorted(length(keys), before, ticker)
 end
 
 "`rank[f]` is the place of fact f in the order in which preconditions are looked at."
-function build_trie(task::Task, rank::Vector{Int32})
-    keys = ranked_preconditions(task, rank)
-    order = dictionary_order(keys)
+function build_trie(task::Task, rank::Vector{Int32}, ticker::Ticker)
+    keys = ranked_preconditions(task, rank, ticker)
+    order = dictionary_order(keys, ticker)
     count(place) = keys.offsets[order[place]+1] - keys.offsets[order[place]]
     key(place, k) = keys.values[keys.offsets[order[place]]+k-1]
     fact_of_rank = invperm(rank)
@@ -155,6 +171,7 @@ function build_trie(task::Task, rank::Vector{Int32})
     while !isempty(waiting)
         node, first, last, depth = pop!(waiting)
         first > last && break
+        tick!(ticker, last - first + 1)
         first_test = length(tests) + 1
         shared = depth
         while shared < count(first) && shared < count(last) && key(first, shared + 1) == key(last, shared + 1)

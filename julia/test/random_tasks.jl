@@ -5,7 +5,7 @@ using Random
 using PlanRank: Rows, Task, row, nfacts, noperators
 
 export random_task, random_graph, small_task, some_states, is_applicable, successor, is_goal_state,
-    cheapest_plan_cost, replay_cost, facts_of, without_goal
+    cheapest_plan_cost, replay_cost, facts_of, without_goal, with_costs
 
 function rows(lists)
     offsets, values = Int32[1], Int32[]
@@ -36,6 +36,10 @@ small_task(; nfacts, init, goal, operators = []) = make_task(; n = nfacts, init,
     pre = [o[1] for o in operators], neg = [[] for _ in operators], add = [o[2] for o in operators],
     del = [setdiff(o[3], o[2]) for o in operators], cost = [o[4] for o in operators],
     conditional = [[] for _ in operators])
+
+"The same task with other costs: `change` of each."
+with_costs(change, task) = Task(; (name => getfield(task, name) for name in fieldnames(Task))...,
+    op_cost = Int32.(change.(task.op_cost)))
 
 "The same task with a goal of no disjuncts, which never holds."
 without_goal(task) = Task(; (name => getfield(task, name) for name in fieldnames(Task))..., goal_pos = rows([]),

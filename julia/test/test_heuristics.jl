@@ -105,6 +105,36 @@ end
     end
 end
 
+@testset "costs beyond the cap are the cap" begin
+    cap = Float64(PlanRank.COST_CAP)
+    at_most(value) = isinf(value) ? value : min(value, cap)
+    for seed in 1:150
+        task = with_costs(cost -> min(Int(cost) << 28, typemax(Int32)), random_task(seed; conditional = false))
+        hmax, hadd, ff, lmcut = [PlanRank.make_heuristic(task, name) for name in (:hmax, :hadd, :ff, :lmcut)]
+        for state in some_states(task, seed)
+            value(h) = evaluate_facts(h, task, state)
+            @test value(hmax) == at_most(fixpoint(task, state, largest))
+            @test value(hadd) == at_most(fixpoint(task, state, total))
+            @test value(hmax) <= value(lmcut) <= optimal(task, state)
+            @test value(hmax) <= value(ff) && isinf(value(ff)) == isinf(value(hmax))
+        end
+    end
+end
+
+@testset "up to 60,000 preconditions" begin
+    n = PlanRank.MOST_PRECONDITIONS
+    for cost in (1, typemax(Int32))
+        task = small_task(nfacts = n + 2, init = [1], goal = [n + 2],
+            operators = [([1], 2:n+1, [], cost), (2:n+1, [n + 2], [], 1)])
+        limit = Int(PlanRank.COST_CAP)
+        @test evaluate_facts(PlanRank.make_heuristic(task, :hadd), task, [1]) == min(n * Int(cost) + 1, limit)
+        @test evaluate_facts(PlanRank.make_heuristic(task, :hmax), task, [1]) == min(Int(cost) + 1, limit)
+        for name in (:ff, :lmcut)
+            @test evaluate_facts(PlanRank.make_heuristic(task, name), task, [1]) == Int(cost) + 1
+        end
+    end
+end
+
 evaluations(heuristic, words, n) = sum(_ -> PlanRank.evaluate(heuristic, words, 0), 1:n)
 
 @testset "no allocation in the hot loop" begin

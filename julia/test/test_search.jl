@@ -168,8 +168,10 @@ end
 
     dear = small_task(nfacts = 3, init = [1], goal = [3],
         operators = [([1], [2], [], typemax(Int32)), ([2], [3], [], 5)])
-    @test_throws PlanRank.PlanRankError solve(dear, :astar, :blind)
-    @test replay_cost(dear, PlanRank.plan(solve(dear, :bfs, :blind))) == Int(typemax(Int32)) + 5
+    for (name, heuristic) in [OPTIMAL; (:bfs, :blind); (:gbfs, :ff)]
+        search = solve(dear, name, heuristic)
+        @test replay_cost(dear, PlanRank.plan(search)) == Int(typemax(Int32)) + 5 && has_right_plan(search)
+    end
 
     @test_throws PlanRank.PlanRankError PlanRank.make_search(free, :dfs)
     @test_throws PlanRank.PlanRankError PlanRank.make_search(free, :gbfs; ties = :best)
@@ -178,6 +180,26 @@ end
     @test_throws PlanRank.PlanRankError PlanRank.plan(PlanRank.make_search(free, :gbfs))
     @test_throws PlanRank.PlanRankError insert!(PlanRank.make_search(free, :gbfs), [1.0, 2.0])
     @test_throws PlanRank.PlanRankError insert!(PlanRank.make_search(free, :gbfs), [NaN])
+end
+
+"Facts 1 to n + 1 in a row, each reached from the one before."
+chain(n, cost) = small_task(nfacts = n + 1, init = [1], goal = [n + 1],
+    operators = [([f], [f + 1], [f], cost) for f in 1:n])
+
+@testset "no cost makes a solvable task look unsolvable" begin
+    for cost in (123456789, 1 << 30 - 1, 1 << 30, typemax(Int32)), n in (1, 2, 3, 30)
+        task = chain(n, cost)
+        for name in keys(PlanRank.HEURISTICS), algorithm in (:astar, :gbfs)
+            search = solve(task, algorithm, name)
+            @test search.status === :solved && has_right_plan(search)
+            @test search.store.g[search.goal_id] == n * Int(cost)
+        end
+    end
+    far_apart = small_task(nfacts = 3, init = [1], goal = [3],
+        operators = [([1], [2], [], 600_000_000), ([2], [3], [], 1_100_000_000), ([1], [1], [], 1)])
+    for name in keys(PlanRank.HEURISTICS)
+        @test solve(far_apart, :gbfs, name).status === :solved
+    end
 end
 
 "2^n states: every fact can be switched on and off."
