@@ -10,6 +10,7 @@ Limits() = Limits(Inf, typemax(Int))
 
 const PREPARING = "preparing the search"
 const EVALUATING = "computing the heuristic"
+const SCORING = "scoring states"
 
 "A function of the host program, without arguments, that answers with 1 if the user wants to stop."
 const STOP_QUESTION = Ref{Ptr{Cvoid}}(C_NULL)

@@ -61,6 +61,9 @@ end
 function evaluate(lmcut::LMCutHeuristic, words, offset::Int)
     goal, hmax, cost = lmcut.relaxed.goal, lmcut.hmax, lmcut.cost
     copyto!(cost, lmcut.relaxed.cost)
+    @inbounds for operator in lmcut.cut     # marks of an evaluation that was stopped
+        lmcut.in_cut[operator] = false
+    end
     first_exploration!(lmcut, words, offset)
     hmax[goal] == UNREACHED && return Inf
     total = 0
@@ -170,6 +173,7 @@ function collect_entries!(lmcut::LMCutHeuristic)
     @inbounds while top > 0
         prop = waiting[top]
         top -= 1
+        tick!(lmcut.ticker, added_by.offsets[prop+1] - added_by.offsets[prop])
         for i in added_by.offsets[prop]:added_by.offsets[prop+1]-1
             operator = added_by.values[i]
             supporter = lmcut.supporter[lmcut.group_of[operator]]
@@ -232,6 +236,7 @@ function mark_before_goal_zone!(lmcut::LMCutHeuristic, words, offset::Int)
     @inbounds while top[] > 0
         prop = waiting[top[]]
         top[] -= 1
+        tick!(lmcut.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
         for i in needed_by.offsets[prop]:needed_by.offsets[prop+1]-1
             group = needed_by.values[i]
             lmcut.supporter[group] == prop || continue
