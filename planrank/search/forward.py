@@ -73,7 +73,7 @@ class Search:
         self.batch = batch
         self.takes_policy = name in POLICY_SEARCHES
         options = (name, weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call("new_search", task.handle, *options)
+        self.handle = julia.call_long("new_search", task.handle, *options)
 
     @property
     def status(self) -> str:
