@@ -225,10 +225,15 @@ parts_format() = PARTS_FORMAT
 new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, deletes::Bool) =
     DistinctParts(Signature(l.domain), layers, residual, deletes)
 
-"A task of the same domain, to find the parts of its states; `actions`: those of their actions too."
-function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool)
-    graph = Hypergraph(distinct.signature, l.task; deletes = distinct.deletes)
-    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task) : nothing)
+"""
+A task of the same domain, to find the parts of its states; `actions`: those of their actions too. The limits hold for
+finding the parts as well.
+"""
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, deadline::Real,
+    memory_bytes::Integer)
+    limits = Limits(deadline, memory_bytes)
+    graph = Hypergraph(distinct.signature, l.task, limits; deletes = distinct.deletes)
+    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
 end
 
 "Find the parts of n packed states that lie one after the other."

@@ -73,7 +73,8 @@ function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest
     store = StateStore(nwords(task))
     open = needs_heap(rule) || ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
     search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
-        GoalTest(task, limits), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0, Inf)
+        GoalTest(task, limits), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0,
+        Inf)
     add_state!(store, task.init)
     set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int64))
     store.status[1] = IS_OPEN

@@ -68,7 +68,9 @@ class Search:
         self.ranks_actions = rank == "actions"
         has_entries = self.ranks_actions or name == "lazy"
         options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call("new_search", task.handle, "gbfs" if name == "lazy" else name, has_entries, *options)
+        self.handle = julia.call_long(
+            "new_search", task.handle, "gbfs" if name == "lazy" else name, has_entries, *options
+        )
 
     @property
     def status(self) -> str:

@@ -54,7 +54,7 @@ class Guide:
     def evaluator(self, task: Task, limits: Limits | None = None) -> Evaluator:
         """The guide prepared for a task."""
         if self.model is not None:
-            return self.model.scorer(task)
+            return self.model.scorer(task, limits)
         return Heuristic(task, self.heuristic or "blind", limits)
 
 
