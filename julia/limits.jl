@@ -15,12 +15,69 @@ const STOP_QUESTION = Ref{Ptr{Cvoid}}(C_NULL)
 
 stop_asked() = STOP_QUESTION[] != C_NULL && ccall(STOP_QUESTION[], Cint, ()) != 0
 
-function check(limits::Limits, doing::String)
+"""
+Throws if the user wants to stop, the time is over, or the memory is: that in use, with `bytes` that are about to be
+taken at once.
+"""
+function check(limits::Limits, doing::String, bytes::Integer = 0)
     stop_asked() && throw(PlanRankError(:interrupted, "interrupted while $doing"))
     time() >= limits.deadline && throw(PlanRankError(:time, "out of time while $doing"))
-    limits.memory < typemax(Int) && resident_bytes() > limits.memory &&
-        throw(PlanRankError(:memory, "out of memory while $doing"))
+    limits.memory < typemax(Int) && resident_bytes() + bytes > limits.memory &&
+        check_without_garbage(limits, doing, bytes)
     nothing
+end
+
+"Garbage counts as memory in use, so it goes first."
+@noinline function check_without_garbage(limits::Limits, doing::String, bytes::Integer)
+    GC.gc()
+    resident_bytes() + bytes > limits.memory && throw(PlanRankError(:memory, "out of memory while $doing"))
+    nothing
+end
+
+"""
+Asks the limits now and then while something is done step by step. `tick!` takes about a nanosecond, so that even inner
+loops may call it; it looks at the clock every so many steps and checks the limits if some time has passed.
+"""
+mutable struct Ticker
+    limits::Limits
+    doing::String
+    steps::Int
+    next_check::Float64
+end
+
+Ticker(limits::Limits = Limits(), doing::String = "working") = Ticker(limits, doing, 0, 0.0)
+
+const STEPS_PER_LOOK = 256
+const SECONDS_PER_CHECK = 0.01
+
+"True if the limits have been checked."
+@inline function tick!(ticker::Ticker)
+    ticker.steps += 1
+    ticker.steps & (STEPS_PER_LOOK - 1) == 0 && look!(ticker)
+end
+
+@noinline function look!(ticker::Ticker)
+    time() < ticker.next_check && return false
+    check(ticker.limits, ticker.doing)
+    ticker.next_check = time() + SECONDS_PER_CHECK
+    true
+end
+
+"Ask for this many bytes before taking them at once."
+@noinline claim!(ticker::Ticker, bytes::Integer) = check(ticker.limits, ticker.doing, bytes)
+
+const LARGE_LENGTH = 1 << 22
+
+"`push!` that asks before it makes room in a large vector: that takes a copy of it."
+@inline function push_within!(ticker::Ticker, vector::Vector, item)
+    n = length(vector)
+    n >= LARGE_LENGTH && ispow2(n) && make_room!(ticker, vector)
+    push!(vector, item)
+end
+
+@noinline function make_room!(ticker::Ticker, vector::Vector)
+    claim!(ticker, sizeof(vector))
+    sizehint!(vector, 2 * length(vector))
 end
 
 "The most memory this process has used. On Linux `Sys.maxrss` starts from what the parent process used."
