@@ -6,6 +6,7 @@ include("limits.jl")
 include("task.jl")
 
 include("pddl/tokens.jl")
+include("pddl/types.jl")
 include("pddl/syntax.jl")
 include("pddl/declarations.jl")
 include("pddl/formulas.jl")

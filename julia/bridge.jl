@@ -47,7 +47,7 @@ load(domain::Source, problem::Source, deadline::Real, memory_bytes::Integer) =
     load(domain, problem, Limits(deadline, memory_bytes))
 
 "(kind, objects) of a PDDL file, without parsing it: see `outline_of`. Only a file that cannot be read is an error."
-outline(file::AbstractString) = outline_of(read_text(String(file)))
+outline(file::AbstractString) = outline_of(read_text(String(file), Limits()))
 
 "Numbers of a task: (facts, operators, words of a packed state, goal disjuncts, cost scale, unit cost)."
 dimensions(l::LoadedTask) = (nfacts(l.task), noperators(l.task), nwords(l.task), length(l.task.goal_pos),
@@ -75,7 +75,8 @@ task_costs(l::LoadedTask) = l.task.op_cost ./ l.task.cost_scale
 validate(l::LoadedTask, plan_text::AbstractString, plan_name::AbstractString) =
     validate_plan(l.domain, l.problem, String(plan_text), String(plan_name))
 
-validate_sources(domain::Source, problem::Source, plan::Source) = validate(domain, problem, plan)
+validate_sources(domain::Source, problem::Source, plan::Source, deadline::Real, memory_bytes::Integer) =
+    validate(domain, problem, plan, Limits(deadline, memory_bytes))
 
 # Heuristics
 

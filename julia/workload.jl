@@ -167,7 +167,7 @@ function rehearse_files(folder)
     foreach(file -> call(outline, file), (domain, problem))
     sources = [call(file_source, file) for file in (domain, problem, plan)]
     call(load, sources[1], sources[2], Inf, typemax(Int))
-    call(validate_sources, sources...)
+    call(validate_sources, sources..., Inf, typemax(Int))
 end
 
 function rehearse_error(domain)
