@@ -22,6 +22,7 @@ include("grounding/settle.jl")
 include("grounding/costs.jl")
 include("grounding/ground.jl")
 
+include("sorted_names.jl")
 include("load.jl")
 
 include("search/growing_vector.jl")

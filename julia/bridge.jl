@@ -62,6 +62,16 @@ const NAME_LISTS = Dict(
 
 joined_names(l::LoadedTask, list::AbstractString) = lines(NAME_LISTS[list](l.task))
 
+"The names of \"facts\" or \"operators\" in alphabetical order, to be asked for piece by piece."
+function sorted_names(l::LoadedTask, list::AbstractString, deadline::Real, memory_bytes::Integer)
+    sorted = list == "facts" ? sorted_facts : sorted_operators
+    sorted(l.task, Limits(deadline, memory_bytes))
+end
+
+"How many names and how many of them make a piece; `names_piece`: the piece after the first `done` names, a line each."
+names_in_pieces(names::SortedNames) = (length(names.order), NAMES_PER_PIECE)
+names_piece(names::SortedNames, done::Integer) = piece_of_names(names, done)
+
 "A column of indices by the name of its field in `Task`; `task_rows`: offsets and values of a field that is `Rows`."
 task_column(l::LoadedTask, name::AbstractString) = from_zero(getfield(l.task, Symbol(name)))
 task_rows(l::LoadedTask, name::AbstractString) =

@@ -82,6 +82,11 @@ end
 function rehearse_task(loaded::LoadedTask)
     foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs))
     foreach(list -> call(joined_names, loaded, list), keys(NAME_LISTS))
+    for list in ("facts", "operators")
+        names = call(sorted_names, loaded, list, Inf, typemax(Int))
+        call(names_in_pieces, names)
+        call(names_piece, names, 0)
+    end
     foreach(name -> call(task_rows, loaded, name), ("pre", "neg", "add", "del", "goal_pos"))
     foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
 end

@@ -70,6 +70,7 @@ end
 
 function push_facts!(rows::RowsBuilder, it::Instantiation, list::LiteralList, binding::Vector{Int32})
     for k in eachindex(list.atoms)
+        tick!(it.g)
         fact = fact_of(it, list.atoms[k], binding)
         fact == 0 || push!(rows, fact, list.slots[k])
     end
@@ -256,6 +257,7 @@ function ground(domain::Domain, problem::Problem, limits::Limits=Limits())::Task
     costs = Costs(g)
     for number in eachindex(g.schemas)
         instantiate!(it, number, costs)
+        g.relations[g.rules[number].found].args = Int32[]       # large, and no longer needed
     end
     goal_pos, goal_neg = ground_goal(it)
     fact_predicate, fact_args, init = Int32[], RowsBuilder(g.ticker), Int32[]

@@ -306,6 +306,7 @@ function derive!(g::Grounder, rule::Rule)
         end
     end
     @inbounds for h in rule.heads
+        tick!(g)
         r = relations[h.relation]
         insert_row!(r, binding, h.names, 1, r.arity) && push_within!(g.ticker, g.queue, h.relation)
     end

@@ -114,7 +114,7 @@ end
 find_args(r::Relation, args) = (copyto!(r.buffer, args); find_row(r, r.buffer, r.identity, 1, r.arity)[1])
 
 @noinline function rehash!(r::Relation)
-    table = larger_table(r.ticker, r.table)
+    table = zeros_within(r.ticker, 2 * length(r.table))
     mask = length(table) - 1
     for row in 1:r.count
         tick!(r.ticker)
@@ -126,11 +126,6 @@ find_args(r::Relation, args) = (copyto!(r.buffer, args); find_row(r, r.buffer, r
         table[slot] = row
     end
     r.table = table
-end
-
-function larger_table(ticker::Ticker, table::Vector{Int32})
-    length(table) >= LARGE_LENGTH && claim!(ticker, 2 * sizeof(table))
-    zeros(Int32, 2 * length(table))
 end
 
 "Makes the next waiting row visible: joins find it from now on."
@@ -212,7 +207,7 @@ end
 
 @noinline function rehash!(r::Relation, index::Index)
     old = index.heads
-    index.heads = larger_table(r.ticker, old)
+    index.heads = zeros_within(r.ticker, 2 * length(old))
     for row in old
         tick!(r.ticker)
         row == 0 && continue

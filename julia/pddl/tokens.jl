@@ -133,8 +133,7 @@ function word_hash(units, first::Int, last::Int)
 end
 
 function regrow!(table::WordTable)
-    claim!(table.ticker, 2 * sizeof(table.slots))
-    slots = zeros(Int32, 2 * length(table.slots))
+    slots = zeros_within(table.ticker, 2 * length(table.slots))
     mask = length(slots) - 1
     for (id, w) in enumerate(table.words)
         tick!(table.ticker)
