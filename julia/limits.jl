@@ -77,8 +77,8 @@ const ROOM_FACTOR = 16
 end
 
 """
-Room for `ROOM_FACTOR` times what the vector has. That takes a copy, so it must be rare and come before the vector is very
-large; room that is not used yet takes no memory.
+Room for `ROOM_FACTOR` times what the vector has. That takes a copy, so it must be rare and come before the vector is
+very large; room that is not used yet takes no memory.
 """
 @noinline function make_room!(ticker::Ticker, vector::Vector)
     n = length(vector)

@@ -125,7 +125,6 @@ class Task:
             "ground_seconds": self.ground_seconds,
         }
 
-
     def _hash_of_names(self, what: str, limits: Limits) -> str:
         """`short_hash` of the sorted names, which are made piece by piece: together they may take gigabytes."""
         names = julia.call_long("sorted_names", self.handle, what, limits.deadline, limits.memory)

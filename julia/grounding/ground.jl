@@ -70,7 +70,7 @@ end
 
 function push_facts!(rows::RowsBuilder, it::Instantiation, list::LiteralList, binding::Vector{Int32})
     for k in eachindex(list.atoms)
-        tick!(it.g)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(it.g)
         fact = fact_of(it, list.atoms[k], binding)
         fact == 0 || push!(rows, fact, list.slots[k])
     end
@@ -79,7 +79,7 @@ end
 "As push_facts!, but deletes that are also added are left out: adding wins."
 function push_deletes!(rows::RowsBuilder, it::Instantiation, list::LiteralList, binding::Vector{Int32}, added)
     for k in eachindex(list.atoms)
-        tick!(it.g)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(it.g)
         fact = fact_of(it, list.atoms[k], binding)
         fact == 0 || fact in added || push!(rows, fact, list.slots[k])
     end

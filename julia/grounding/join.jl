@@ -228,7 +228,6 @@ function join!(emit::F, state, rule::Rule, plan::Plan, depth::Int) where {F}
         return
     end
     relations = state.relations
-    tick!(state)
     s = @inbounds plan.steps[depth]
     r = @inbounds relations[s.relation]
     binding = rule.binding

@@ -48,8 +48,8 @@ function Grounder(domain::Domain, problem::Problem, limits::Limits)
                  for (i, p) in enumerate(domain.predicates)]
     schemas = all_schemas(domain, fluent, ticker)
     g = Grounder(domain, problem, relations, schemas, Rule[], Rule[], objects_by_types(problem, ticker),
-                 Dict{Vector{Int32},Int32}(), well_typed_predicates(domain, ticker), Dict{NTuple{3,Int32},Bool}(), Int32[], Vector{Decimal}[], Int32[],
-                 Vector{Trigger}[], ConstantTriggers[], 0, 256, ticker)
+                 Dict{Vector{Int32},Int32}(), well_typed_predicates(domain, ticker), Dict{NTuple{3,Int32},Bool}(),
+                 Int32[], Vector{Decimal}[], Int32[], Vector{Trigger}[], ConstantTriggers[], 0, 256, ticker)
     insert_initial!(g)
     insert_values!(g)
     build_rules!(g)
@@ -293,6 +293,9 @@ end
 
 # Running them.
 
+"Actions with many literals tick at every so many of them; that of others is spared."
+const STEPS_OF_WIDE_ACTIONS = 16 - 1
+
 "Called for every binding of a rule: notes it and the atoms that follow."
 function derive!(g::Grounder, rule::Rule)
     relations, binding = g.relations, rule.binding
@@ -305,8 +308,9 @@ function derive!(g::Grounder, rule::Rule)
             r.count += 1
         end
     end
-    @inbounds for h in rule.heads
-        tick!(g)
+    @inbounds for k in eachindex(rule.heads)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(g)
+        h = rule.heads[k]
         r = relations[h.relation]
         insert_row!(r, binding, h.names, 1, r.arity) && push_within!(g.ticker, g.queue, h.relation)
     end

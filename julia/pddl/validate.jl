@@ -16,7 +16,7 @@ end
 
 function Replay(domain::Domain, problem::Problem, limits::Limits)
     ticker = Ticker(limits, "validating the plan")
-    ground_atoms(atoms) = 
+    ground_atoms(atoms) =
         ((tick!(ticker); Int32[atoms.predicate[i]; arguments(atoms, i)]) for i in 1:length(atoms))
     state = Set{Atom}(ground_atoms(problem.init))
     objects = Dict{String,Int32}((tick!(ticker); object.name => i) for (i, object) in enumerate(problem.objects))
