@@ -47,7 +47,7 @@ load(domain::Source, problem::Source, deadline::Real, memory_bytes::Integer) =
     load(domain, problem, Limits(deadline, memory_bytes))
 
 "(kind, objects) of a PDDL file, without parsing it: see `outline_of`. Only a file that cannot be read is an error."
-outline(file::AbstractString) = outline_of(read_text(String(file)))
+outline(file::AbstractString) = outline_of(read_text(String(file), Limits()))
 
 "Numbers of a task: (facts, operators, words of a packed state, goal disjuncts, cost scale, unit cost)."
 dimensions(l::LoadedTask) = (nfacts(l.task), noperators(l.task), nwords(l.task), length(l.task.goal_pos),
@@ -62,6 +62,16 @@ const NAME_LISTS = Dict(
 
 joined_names(l::LoadedTask, list::AbstractString) = lines(NAME_LISTS[list](l.task))
 
+"The names of \"facts\" or \"operators\" in alphabetical order, to be asked for piece by piece."
+function sorted_names(l::LoadedTask, list::AbstractString, deadline::Real, memory_bytes::Integer)
+    sorted = list == "facts" ? sorted_facts : sorted_operators
+    sorted(l.task, Limits(deadline, memory_bytes))
+end
+
+"How many names and how many of them make a piece; `names_piece`: the piece after the first `done` names, a line each."
+names_in_pieces(names::SortedNames) = (length(names.order), NAMES_PER_PIECE)
+names_piece(names::SortedNames, done::Integer) = piece_of_names(names, done)
+
 "A column of indices by the name of its field in `Task`; `task_rows`: offsets and values of a field that is `Rows`."
 task_column(l::LoadedTask, name::AbstractString) = from_zero(getfield(l.task, Symbol(name)))
 task_rows(l::LoadedTask, name::AbstractString) =
@@ -75,7 +85,8 @@ task_costs(l::LoadedTask) = l.task.op_cost ./ l.task.cost_scale
 validate(l::LoadedTask, plan_text::AbstractString, plan_name::AbstractString) =
     validate_plan(l.domain, l.problem, String(plan_text), String(plan_name))
 
-validate_sources(domain::Source, problem::Source, plan::Source) = validate(domain, problem, plan)
+validate_sources(domain::Source, problem::Source, plan::Source, deadline::Real, memory_bytes::Integer) =
+    validate(domain, problem, plan, Limits(deadline, memory_bytes))
 
 # Heuristics
 
