@@ -59,7 +59,8 @@ class Violation:
 class Check:
     """The definition looked at for one plan, optimal or not: how many pairs there are, and how many are violated.
 
-    `violations` are the first of those. The states after the steps in `dead_ends`, or the actions, are valued infinite.
+    `violations` are the first of those. The states after the steps in `dead_ends`, or all entries that lead
+    to them, are valued infinite.
     """
 
     steps: list[str]
@@ -240,9 +241,9 @@ def certify(
 ) -> Certificate:
     """Whether an evaluator, a heuristic or the scorer of a model, ranks the task perfectly for this search.
 
-    `rank` says what it ranks, "states" or "actions"; the latter only a model that scores actions does.
-    With a plan the question is asked for that plan only, and the answer is no unless it is optimal. At most so many
-    violations are kept, all if `most` is None.
+    `rank` says what it ranks: "states", or "actions" if it is the scorer of a model that ranks these. With a plan the
+    question is asked for that plan only, and the answer is no unless it is optimal. At most so many violations are
+    kept, all if `most` is None.
     """
     limits = limits or Limits()
     score = score_of(evaluator)
