@@ -122,7 +122,7 @@ expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; sec
 insert_values(search::Search, address::Integer, n::Integer) =
     insert!(search, in_units(search.task, borrowed(Float32, address, n)))
 
-"Of the waiting states: the applicable operators, one state after the other, and the n + 1 offsets of the states in them."
+"The n + 1 offsets of the n waiting states in the list of their applicable operators, and that list."
 function new_operators(search::Search)
     offsets, operators = operators_of(search.rule.rows, search.first_waiting, search.store.count)
     offsets, from_zero(operators)
@@ -209,8 +209,8 @@ as_written(costs, scale::Integer) = Float32.(costs ./ scale)
 all_words(store::StateStore) = UInt64[store.words[i] for i in 1:store.count*store.nwords]
 
 """
-The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action and
-chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other state.
+The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action
+and chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other.
 """
 function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
     r = ranking_of_plan(l.task, plan_text; kind = EntryRanking)

@@ -48,7 +48,8 @@ function note_state!(rule::EntryRule, search, id::Int32)
     nothing
 end
 
-@inline is_better_path(::EntryRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) = g < store.g[id]
+@inline is_better_path(::EntryRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
+    g < store.g[id]
 
 @inline set_path!(::EntryRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     set_node!(store, id, parent, operator, g)
