@@ -9,6 +9,7 @@ end
 Limits() = Limits(Inf, typemax(Int))
 
 const PREPARING = "preparing the search"
+const EVALUATING = "computing the heuristic"
 
 "A function of the host program, without arguments, that answers with 1 if the user wants to stop."
 const STOP_QUESTION = Ref{Ptr{Cvoid}}(C_NULL)

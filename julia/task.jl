@@ -18,6 +18,48 @@ function rows_of(lists, ticker::Ticker = Ticker())
     rows
 end
 
+"-1, 0 or 1 as row i comes before row j in a dictionary, is equal to it, or comes after it."
+@inline function compared(r::Rows, i::Integer, j::Integer)
+    @inbounds first_i, first_j = r.offsets[i], r.offsets[j]
+    @inbounds n_i, n_j = r.offsets[i+1] - first_i, r.offsets[j+1] - first_j
+    @inbounds for k in 0:min(n_i, n_j)-1
+        a, b = r.values[first_i+k], r.values[first_j+k]
+        a == b || return a < b ? -1 : 1
+    end
+    cmp(n_i, n_j)
+end
+
+"Make what was pushed to `rows.values` since the last row the next one: sorted, every value once."
+function close_set!(rows::Rows)
+    values = rows.values
+    first = Int(rows.offsets[end])
+    sort_between!(values, first, length(values))
+    kept = first - 1
+    @inbounds for i in first:length(values)
+        i > first && values[i] == values[kept] && continue
+        kept += 1
+        values[kept] = values[i]
+    end
+    resize!(values, kept)
+    push!(rows.offsets, kept + 1)
+    nothing
+end
+
+"Insertion sort for the usual handful, without the calls of the general one."
+@inline function sort_between!(numbers::Vector{Int32}, from::Int, to::Int)
+    to - from > 64 && return (sort!(@view numbers[from:to]); nothing)
+    @inbounds for i in from+1:to
+        x = numbers[i]
+        j = i - 1
+        while j >= from && numbers[j] > x
+            numbers[j+1] = numbers[j]
+            j -= 1
+        end
+        numbers[j+1] = x
+    end
+    nothing
+end
+
 """
 A ground planning task. Indices are 1-based and Int32.
 

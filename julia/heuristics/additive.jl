@@ -28,22 +28,26 @@ struct Exploration{A}
     cost::Vector{Int32}
     supporter::Vector{Int32}            # the effect that reached a proposition; 0 if it holds in the state
     queue::CostQueue
+    ticker::Ticker
 end
 
 const ONE_LEFT = UInt64(1) << 48
 
-function Exploration(relaxed::RelaxedTask, aggregate)
+function Exploration(task::Task, aggregate, limits::Limits)
+    relaxed = RelaxedTask(task, limits)
+    preparing = Ticker(limits, PREPARING)
     start = [ONE_LEFT * length(row(relaxed.pre, i)) for i in 1:ngroups(relaxed)]
     uncapped = Int64(COST_CAP) - maximum(relaxed.cost; init = zero(Int32))
-    Exploration(relaxed, aggregate, group_effects(relaxed)..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
-        zeros(Int32, relaxed.nprops), CostQueue())
+    Exploration(relaxed, aggregate, group_effects(relaxed, preparing)..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
+        zeros(Int32, relaxed.nprops), CostQueue(), Ticker(limits, EVALUATING))
 end
 
-function group_effects(relaxed::RelaxedTask)
+function group_effects(relaxed::RelaxedTask, ticker::Ticker)
     offsets, effects, groups, origins = Int32[1], GroupEffect[], Int32[], Int32[]
     place = zeros(Int, relaxed.nprops)  # of the effect on a proposition
     for group in 1:ngroups(relaxed)
         for o in relaxed.group_ops[group]:relaxed.group_ops[group+1]-1, prop in row(relaxed.add, o)
+            tick!(ticker)
             cost = relaxed.cost[o]
             if place[prop] < offsets[group]
                 push!(effects, GroupEffect(prop, cost))
@@ -100,6 +104,7 @@ end
         progress[group] = left
         left < ONE_LEFT && fire!(exploration, group, cost_of_needs(aggregate, left, cost))
     end
+    @inbounds tick!(exploration.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
     nothing
 end
 
@@ -138,8 +143,8 @@ struct AddHeuristic
     exploration::Exploration{Sum}
 end
 
-MaxHeuristic(task::Task, limits::Limits = Limits()) = MaxHeuristic(Exploration(RelaxedTask(task, limits), Largest()))
-AddHeuristic(task::Task, limits::Limits = Limits()) = AddHeuristic(Exploration(RelaxedTask(task, limits), Sum()))
+MaxHeuristic(task::Task, limits::Limits = Limits()) = MaxHeuristic(Exploration(task, Largest(), limits))
+AddHeuristic(task::Task, limits::Limits = Limits()) = AddHeuristic(Exploration(task, Sum(), limits))
 
 function evaluate(heuristic::Union{MaxHeuristic,AddHeuristic}, words, offset::Int)
     cost = explore!(heuristic.exploration, words, offset)
@@ -159,9 +164,9 @@ mutable struct FFHeuristic
     waiting::Vector{Int32}
 end
 
-FFHeuristic(task::Task, limits::Limits = Limits()) = (relaxed = RelaxedTask(task, limits);
-    FFHeuristic(Exploration(relaxed, Sum()), task.op_cost, zeros(Int, relaxed.nprops),
-        zeros(Int, noperators(task)), 0, Int32[]))
+FFHeuristic(task::Task, limits::Limits = Limits()) = (exploration = Exploration(task, Sum(), limits);
+    FFHeuristic(exploration, task.op_cost, zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)), 0,
+        Int32[]))
 
 function evaluate(ff::FFHeuristic, words, offset::Int)
     explore!(ff.exploration, words, offset) == UNREACHED && return Inf

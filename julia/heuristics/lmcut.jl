@@ -19,7 +19,7 @@ struct LMCutHeuristic
     waiting::Vector{Int32}              # a stack with room for every proposition
     cut::Vector{Int32}
     in_cut::Vector{Bool}
-    limits::Limits
+    ticker::Ticker
 end
 
 const NO_ZONE = 0x00
@@ -30,24 +30,25 @@ const ON_CHAIN = 0x03
 function LMCutHeuristic(task::Task, limits::Limits = Limits())
     has_conditional_effects(task) &&
         throw(PlanRankError(:unsupported, "the heuristic lmcut is not defined for tasks with conditional effects"))
-    relaxed = with_always_true(RelaxedTask(task, limits))
+    preparing = Ticker(limits, PREPARING)
+    relaxed = with_always_true(RelaxedTask(task, limits), preparing)
     nprops, groups, nops = relaxed.nprops, ngroups(relaxed), length(relaxed.cost)
     ints(n) = zeros(Int32, n)
     group_of = ints(nops)
     for group in 1:groups, operator in relaxed.group_ops[group]:relaxed.group_ops[group+1]-1
         group_of[operator] = group
     end
-    LMCutHeuristic(relaxed, transposed(relaxed.add, nprops), group_of, ints(nops), Int32.(diff(relaxed.pre.offsets)),
+    LMCutHeuristic(relaxed, transposed(relaxed.add, nprops, preparing), group_of, ints(nops), Int32.(diff(relaxed.pre.offsets)),
         ints(groups), ints(groups), ints(groups), ints(nprops), ints(nprops), zeros(UInt8, nprops), CostQueue(),
-        ints(nprops), Int32[], fill(false, nops), limits)
+        ints(nprops), Int32[], fill(false, nops), Ticker(limits, EVALUATING))
 end
 
 "LM-cut wants every operator to have a precondition: one more proposition, true in every state, for those that lack it."
-function with_always_true(r::RelaxedTask)
+function with_always_true(r::RelaxedTask, ticker::Ticker)
     r.without_pre == 0 && return r
     always = r.nprops + 1
-    pre = rows_of([isempty(row(r.pre, i)) ? Int32[always] : Int32[row(r.pre, i);] for i in 1:ngroups(r)])
-    RelaxedTask(always, r.goal, pre, transposed(pre, always), r.without_pre, r.group_ops, r.add, r.cost, r.origin,
+    pre = rows_of((isempty(row(r.pre, i)) ? Int32[always] : row(r.pre, i) for i in 1:ngroups(r)), ticker)
+    RelaxedTask(always, r.goal, pre, transposed(pre, always, ticker), r.without_pre, r.group_ops, r.add, r.cost, r.origin,
         r.positive, r.negative, r.negative_prop, r.negative_first)
 end
 
@@ -74,8 +75,7 @@ function evaluate(lmcut::LMCutHeuristic, words, offset::Int)
         end
         total += cheapest
         repair_hmax!(lmcut)
-        # One value of a large task may take half a second.
-        time() >= lmcut.limits.deadline && check(lmcut.limits, "computing lmcut")
+        look!(lmcut.ticker)
     end
     Float64(total)
 end
@@ -118,6 +118,7 @@ function first_exploration!(lmcut::LMCutHeuristic, words, offset::Int)
         cost, prop = dequeue!(queue)
         prop == 0 && return
         hmax[prop] < cost && continue
+        tick!(lmcut.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
         for i in needed_by.offsets[prop]:needed_by.offsets[prop+1]-1
             group = needed_by.values[i]
             unsettled[group] -= one(Int32)
@@ -259,6 +260,7 @@ function repair_hmax!(lmcut::LMCutHeuristic)
         cost, prop = dequeue!(queue)
         prop == 0 && return
         hmax[prop] < cost && continue
+        tick!(lmcut.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
         for i in needed_by.offsets[prop]:needed_by.offsets[prop+1]-1
             group = needed_by.values[i]
             if supporter[group] == prop && supporter_cost[group] > cost

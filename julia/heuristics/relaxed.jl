@@ -28,37 +28,24 @@ ngroups(r::RelaxedTask) = length(r.pre)
 
 const MOST_PRECONDITIONS = 60_000
 
-"Relaxed operators while they are collected."
+"Relaxed operators while they are collected; preconditions and adds are sorted."
 struct RelaxedOperators
     opposite::Vector{Int32}             # for each fact the proposition that says it is false, 0 if nothing needs that
-    pres::Vector{Vector{Int32}}
-    adds::Vector{Vector{Int32}}
+    pre::Rows
+    add::Rows
     costs::Vector{Int32}
     origins::Vector{Int32}
 end
 
 function RelaxedTask(task::Task, limits::Limits = Limits())
-    opposite = opposites(task)
+    ticker = Ticker(limits, PREPARING)
+    opposite = opposites(task, ticker)
     goal = Int32(nfacts(task) + count(!iszero, opposite) + 1)
-    operators = relaxed_operators(task, opposite, goal)
-    check(limits, PREPARING)
-    relevant = keep_relevant!(operators, goal)
-    check(limits, PREPARING)
-    pres, adds = operators.pres, operators.adds
-
-    # Same preconditions lie together; of operators that differ in deletes only, the cheapest comes first and is kept.
-    keys = [sort_key(pres[o], adds[o], operators.costs[o]) for o in 1:length(pres)]
-    kept, starts = Int[], Int[]
-    for o in sortperm(keys)
-        isempty(adds[o]) && continue
-        same_pre = !isempty(kept) && pres[kept[end]] == pres[o]
-        same_pre && adds[kept[end]] == adds[o] && continue
-        push!(kept, o)
-        same_pre || push!(starts, length(kept))
-    end
-    check(limits, PREPARING)
-    pre = rows_of(pres[kept[starts]])
-    without_pre = isempty(starts) || !isempty(pres[kept[1]]) ? 0 : 1
+    operators = relaxed_operators(task, opposite, goal, ticker)
+    relevant = keep_relevant!(operators, goal, ticker)
+    kept, starts = grouped(operators, ticker)
+    pre = rows_of((row(operators.pre, kept[start]) for start in starts), ticker)
+    without_pre = isempty(starts) || !isempty(row(pre, 1)) ? 0 : 1
 
     positive_facts = Int[f for f in 1:nfacts(task) if relevant[f]]
     negative_facts = Int[f for f in 1:nfacts(task) if opposite[f] != 0 && relevant[opposite[f]]]
@@ -67,20 +54,37 @@ function RelaxedTask(task::Task, limits::Limits = Limits())
     for word in negative
         push!(negative_first, negative_first[end] + count_ones(word))
     end
-    RelaxedTask(goal, goal, pre, transposed(pre, goal), without_pre, Int32[starts; length(kept) + 1],
-        rows_of(adds[kept]), operators.costs[kept], operators.origins[kept],
+    RelaxedTask(goal, goal, pre, transposed(pre, goal, ticker), without_pre, Int32[starts; length(kept) + 1],
+        rows_of((row(operators.add, o) for o in kept), ticker), operators.costs[kept], operators.origins[kept],
         pack_facts(positive_facts, nwords(task)), negative, opposite[negative_facts], negative_first)
 end
 
-function sort_key(pre::Vector{Int32}, add::Vector{Int32}, cost::Int32)
-    key = push!(copy(pre), zero(Int32))
-    append!(key, add)
-    push!(key, cost)
+"""
+The operators that add something, those with the same preconditions side by side, and where each such group starts. Of
+operators that differ in deletes only, the cheapest is kept.
+"""
+function grouped(operators::RelaxedOperators, ticker::Ticker)
+    pre, add, costs = operators.pre, operators.add, operators.costs
+    function by_add_and_cost(i, j)
+        order = compared(add, i, j)
+        order == 0 ? costs[i] < costs[j] : order < 0
+    end
+    kept, starts = Int32[], Int32[]
+    for o in dictionary_order(pre, ticker, by_add_and_cost)
+        tick!(ticker)
+        isempty(row(add, o)) && continue
+        same_pre = !isempty(kept) && compared(pre, kept[end], o) == 0
+        same_pre && compared(add, kept[end], o) == 0 && continue
+        push!(kept, o)
+        same_pre || push!(starts, length(kept))
+    end
+    kept, starts
 end
 
-function opposites(task::Task)
+function opposites(task::Task, ticker::Ticker)
     opposite = zeros(Int32, nfacts(task))
     for negated in (task.neg, task.cond_neg, task.goal_neg), fact in negated.values
+        tick!(ticker)
         opposite[fact] = 1
     end
     next = nfacts(task)
@@ -90,74 +94,100 @@ function opposites(task::Task)
     opposite
 end
 
-function relaxed_operators(task::Task, opposite::Vector{Int32}, goal::Int32)
-    operators = RelaxedOperators(opposite, Vector{Int32}[], Vector{Int32}[], Int32[], Int32[])
+function relaxed_operators(task::Task, opposite::Vector{Int32}, goal::Int32, ticker::Ticker)
+    operators = RelaxedOperators(opposite, Rows(), Rows(), Int32[], Int32[])
+    none = view(Int32[], 1:0)
     for o in 1:noperators(task)
-        pre, neg = Vector(row(task.pre, o)), Vector(row(task.neg, o))
-        add_relaxed!(operators, pre, neg, row(task.add, o), row(task.del, o), task.op_cost[o], o)
+        pre, neg = row(task.pre, o), row(task.neg, o)
+        add_relaxed!(operators, (pre, none), (neg, none), row(task.add, o), row(task.del, o), task.op_cost[o], o, ticker)
         for c in task.cond_offsets[o]:task.cond_offsets[o+1]-1
-            add_relaxed!(operators, [pre; row(task.cond_pre, c)], [neg; row(task.cond_neg, c)], row(task.cond_add, c),
-                row(task.cond_del, c), task.op_cost[o], o)
+            add_relaxed!(operators, (pre, row(task.cond_pre, c)), (neg, row(task.cond_neg, c)), row(task.cond_add, c),
+                row(task.cond_del, c), task.op_cost[o], o, ticker)
         end
     end
-    reach_goal, nothing_deleted = view([goal], 1:1), view(Int32[], 1:0)
+    reach_goal = view([goal], 1:1)
     for r in 1:length(task.goal_pos)
-        add_relaxed!(operators, Vector(row(task.goal_pos, r)), Vector(row(task.goal_neg, r)), reach_goal,
-            nothing_deleted, zero(Int32), 0)
+        add_relaxed!(operators, (row(task.goal_pos, r), none), (row(task.goal_neg, r), none), reach_goal, none,
+            zero(Int32), 0, ticker)
     end
     operators
 end
 
-function add_relaxed!(operators::RelaxedOperators, pre::Vector{Int32}, neg::Vector{Int32}, add, del, cost, origin)
-    needs = sort!([pre; operators.opposite[neg]])
-    unique!(needs)
+"`pres` and `negs` are pairs of lists."
+function add_relaxed!(operators::RelaxedOperators, pres, negs, add, del, cost, origin, ticker::Ticker)
+    opposite = operators.opposite
+    for facts in pres, fact in facts
+        push!(operators.pre.values, fact)
+    end
+    for facts in negs, fact in facts
+        push!(operators.pre.values, opposite[fact])
+    end
+    close_set!(operators.pre)
+    needs = row(operators.pre, length(operators.pre))
     length(needs) > MOST_PRECONDITIONS &&
         throw(PlanRankError(:unsupported, "heuristics take at most $MOST_PRECONDITIONS preconditions of an action"))
-    gives = Int32[]
     for fact in add
-        fact in needs || fact in gives || push!(gives, fact)
+        insorted(fact, needs) || push!(operators.add.values, fact)
     end
     for fact in del
-        prop = operators.opposite[fact]
-        prop == 0 || prop in needs || prop in gives || push!(gives, prop)
+        prop = opposite[fact]
+        prop == 0 || insorted(prop, needs) || push!(operators.add.values, prop)
     end
-    push!(operators.pres, needs)
-    push!(operators.adds, sort!(gives))
+    close_set!(operators.add)
+    tick!(ticker, 4 + length(needs) + length(add) + length(del))
     push!(operators.costs, cost)
     push!(operators.origins, origin)
     nothing
 end
 
 "Drop adds from which no chain of operators leads to the goal; says which propositions are left."
-function keep_relevant!(operators::RelaxedOperators, goal::Int32)
-    achievers = transposed(rows_of(operators.adds), goal)
+function keep_relevant!(operators::RelaxedOperators, goal::Int32, ticker::Ticker)
+    achievers = transposed(operators.add, goal, ticker)
     relevant = fill(false, goal)
     relevant[goal] = true
     waiting = Int32[goal]
     while !isempty(waiting)
-        for operator in row(achievers, pop!(waiting)), prop in operators.pres[operator]
+        for operator in row(achievers, pop!(waiting)), prop in row(operators.pre, operator)
+            tick!(ticker)
             relevant[prop] && continue
             relevant[prop] = true
             push!(waiting, prop)
         end
     end
-    for add in operators.adds
-        filter!(prop -> relevant[prop], add)
-    end
+    keep_values!(prop -> relevant[prop], operators.add, ticker)
     relevant
 end
 
+"Drop the values that are not wanted from all rows."
+function keep_values!(wanted::F, rows::Rows, ticker::Ticker) where {F}
+    kept, from = 0, 1
+    for i in 1:length(rows)
+        to = rows.offsets[i+1] - 1
+        for k in from:to
+            tick!(ticker)
+            wanted(rows.values[k]) && (rows.values[kept+=1] = rows.values[k])
+        end
+        from = to + 1
+        rows.offsets[i+1] = kept + 1
+    end
+    resize!(rows.values, kept)
+    nothing
+end
+
 "Row v lists the rows of `rows` that hold the value v."
-function transposed(rows::Rows, nvalues::Integer)
+function transposed(rows::Rows, nvalues::Integer, ticker::Ticker = Ticker())
+    claim!(ticker, 8 * nvalues + sizeof(rows.values))
     offsets = zeros(Int32, nvalues + 1)
     offsets[1] = 1
     for value in rows.values
+        tick!(ticker)
         offsets[value+1] += 1
     end
     cumsum!(offsets, offsets)
     next = copy(offsets)
     values = similar(rows.values)
     for i in 1:length(rows), value in row(rows, i)
+        tick!(ticker)
         values[next[value]] = i
         next[value] += 1
     end

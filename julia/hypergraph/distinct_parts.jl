@@ -246,21 +246,6 @@ end
     close_key!(keys, 2distinct)
 end
 
-"Insertion sort for the usual handful, without the calls of the general one."
-@inline function sort_between!(numbers::Vector{Int32}, from::Int, to::Int)
-    to - from > 64 && return (sort!(@view numbers[from:to]); nothing)
-    @inbounds for i in from+1:to
-        x = numbers[i]
-        j = i - 1
-        while j >= from && numbers[j] > x
-            numbers[j+1] = numbers[j]
-            j -= 1
-        end
-        numbers[j+1] = x
-    end
-    nothing
-end
-
 @inline function touch_vertex!(parts::PartsOfState, v::Int32)
     @inbounds parts.vertex_stamp[v] == parts.stamp && return
     @inbounds parts.vertex_stamp[v] = parts.stamp

@@ -130,30 +130,31 @@ function ranked_preconditions(task::Task, rank::Vector{Int32}, ticker::Ticker)
     claim!(ticker, 4 * (noperators(task) + length(task.pre.values)))
     keys = Rows(sizehint!(Int32[1], noperators(task) + 1), sizehint!(Int32[], length(task.pre.values)))
     for operator in 1:noperators(task)
-        first = length(keys.values) + 1
         for fact in row(task.pre, operator)
             tick!(ticker)
-            key = rank[fact]
-            at = length(keys.values) + 1        # lists are short: insert in place
-            while at > first && keys.values[at-1] > key
-                at -= 1
-            end
-            at > first && keys.values[at-1] == key || Base.insert!(keys.values, at, key)
+            push!(keys.values, rank[fact])
         end
-        push!(keys.offsets, length(keys.values) + 1)
+        close_set!(keys)
     end
     keys
 end
 
-"The order of rows as words in a dictionary. Four ranks fit into one number, which decides most comparisons."
-function dictionary_order(keys::Rows, ticker::Ticker)
+"""
+The order of rows as words in a dictionary; of equal rows i comes before j if `tie(i, j)`. Four numbers fit into one
+large one, which decides most comparisons.
+"""
+function dictionary_order(keys::Rows, ticker::Ticker, tie::F = (i, j) -> false) where {F}
     claim!(ticker, 16 * length(keys))
     heads = zeros(UInt128, length(keys))
     for i in 1:length(keys), (k, key) in enumerate(row(keys, i))
         tick!(ticker)
         k <= 4 && (heads[i] |= UInt128(key) << (32 * (4 - k)))
     end
-    before(i, j) = heads[i] != heads[j] ? heads[i] < heads[j] : isless(row(keys, i), row(keys, j))
+    function before(i, j)
+        @inbounds heads[i] == heads[j] || return heads[i] < heads[j]
+        order = compared(keys, i, j)
+        order == 0 ? tie(i, j) : order < 0
+    end
     sorted(length(keys), before, ticker)
 end
 
