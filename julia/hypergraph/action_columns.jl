@@ -79,8 +79,3 @@ function action_layouts(signature::Signature, task::Task, places::Vector{Literal
         reduce(vcat, (fill(Int32(i), w) for (i, w) in enumerate(widths[s])); init = Int32[]))
     map(layout, eachindex(places)), [cumsum(Int32[1; width]) for width in widths]
 end
-
-"Whether the condition of a conditional effect holds."
-fires(task::Task, effect::Integer, words, offset::Int) =
-    all(fact -> has_fact(words, offset, fact), row(task.cond_pre, effect)) &&
-    !any(fact -> has_fact(words, offset, fact), row(task.cond_neg, effect))
