@@ -16,6 +16,7 @@ from planrank.problems.folders import Instance
 # Options before the files, and after them.
 CONFIGURATIONS = {
     "FD GBFS-hFF": ([], ["--search", "eager_greedy([ff()])"]),
+    "FD lazy-hFF": ([], ["--search", "let(h, ff(), lazy_greedy([h], preferred=[h]))"]),
     "FD A*-lmcut": ([], ["--search", "astar(lmcut())"]),
     "LAMA-first": (["--alias", "lama-first"], []),
 }

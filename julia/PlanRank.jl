@@ -42,6 +42,7 @@ include("search/shorten.jl")
 include("search/action_rows.jl")
 include("search/policy.jl")
 include("search/entries.jl")
+include("search/preferred.jl")
 include("search/follow.jl")
 
 include("hypergraph/signature.jl")

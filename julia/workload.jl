@@ -91,13 +91,15 @@ function rehearse_task(loaded::LoadedTask)
     foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
 end
 
-toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing; entries = false) =
-    call(new_search, loaded, name, entries, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
+toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing; entries = false, preferred = false) =
+    call(new_search, loaded, name, entries, preferred, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
 
 function rehearse_heuristic(loaded::LoadedTask, name)
     heuristic = call(new_heuristic, loaded, name, Inf, typemax(Int))
-    for search_name in ("astar", "gbfs", "wastar", "ucs", "bfs")
-        search = toy_search(loaded, search_name)
+    for search_name in ("astar", "gbfs", "wastar", "lazy", "preferred", "ucs", "bfs")
+        preferred = search_name == "preferred"
+        preferred && name != "ff" && continue
+        search = toy_search(loaded, preferred ? "lazy" : search_name; preferred)
         while call(run_slice, search, heuristic, 1.0) == "running" end
         call(validate, loaded, call(plan_lines, search), "toy plan")
         foreach(f -> call(f, search), (statistics, search_status, proved_unsolvable))

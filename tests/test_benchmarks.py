@@ -25,10 +25,10 @@ def run(script: str, folder: Path, *options: str) -> str:
 Table = list[list[str]]
 
 
-def quick(script: str, folder: Path) -> list[Table]:
+def quick(script: str, folder: Path, *options: str) -> list[Table]:
     """The tables that the script prints with --quick; nothing is left behind."""
     results = {file: file.read_bytes() for file in (BENCHMARKS / "results").iterdir()}
-    printed = run(script, folder, "--quick")
+    printed = run(script, folder, "--quick", *options)
     assert {file: file.read_bytes() for file in (BENCHMARKS / "results").iterdir()} == results
     assert not list(folder.iterdir())
     blocks = [block.strip().splitlines() for block in printed.split("\n\n")]
@@ -57,8 +57,9 @@ def test_batch(tmp_path):
 
 
 @needs_fast_downward
-def test_classical(tmp_path):
-    found = columns(quick("classical.py", tmp_path), "domain", "planner", "solved")
+@pytest.mark.parametrize("search", ["gbfs", "lazy"])
+def test_classical(search, tmp_path):
+    found = columns(quick("classical.py", tmp_path, "--search", search), "domain", "planner", "solved")
     planners = ("planrank", "Fast Downward")
     assert found == [(domain, planner, "2 of 2") for domain in ("blocksworld", "ferry") for planner in planners]
 

@@ -124,6 +124,21 @@ def test_values_from_python_lead_the_same_way(files, search, batch):
     assert outside.plan() == inside.plan()
 
 
+def test_helpful_actions_lead_lazy_search_another_way(files):
+    plain, helped, default = (solve(*files, "lazy", "ff", preferred=choice) for choice in (False, True, None))
+    assert plain.status == helped.status == "solved"
+    assert default.plan == helped.plan and default.statistics == helped.statistics
+    assert solve(*files, "lazy", "hadd").status == "solved"
+
+
+@pytest.mark.parametrize(
+    "search, heuristic, found", [("gbfs", "ff", "gbfs"), ("lazy", "hadd", "lazy with hadd"), ("bfs", None, "bfs")]
+)
+def test_preferred_operators_need_lazy_search_and_hff(files, search, heuristic, found):
+    with pytest.raises(PlanrankError, match=f"lazy with the heuristic ff, not for {found}$"):
+        solve(*files, search, heuristic, preferred=True)
+
+
 COSTLY_DOMAIN = """(define (domain costly) (:requirements :strips :action-costs)
   (:predicates (at ?x) (next ?x ?y))
   (:functions (total-cost) - number (toll ?x) - number)

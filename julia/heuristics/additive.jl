@@ -155,22 +155,25 @@ end
 
 """
 The cost of the relaxed plan that the cheapest supporters under hadd make up. An operator counts once, whichever of its
-conditional effects are used.
+conditional effects are used. It is helpful if all that one of the effects used needs holds in the state.
 """
 mutable struct FFHeuristic
     exploration::Exploration{Sum}
     op_cost::Vector{Int32}
     seen_prop::Vector{Int64}            # the evaluation in which it was last part of the relaxed plan
     seen_operator::Vector{Int64}
+    seen_helpful::Vector{Int64}
+    helpful::Vector{Int32}              # operators, of the state evaluated last
     evaluation::Int64
     waiting::Vector{Int32}
 end
 
 FFHeuristic(task::Task, limits::Limits = Limits()) = (exploration = Exploration(task, Sum(), limits);
-    FFHeuristic(exploration, task.op_cost, zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)), 0,
-        Int32[]))
+    FFHeuristic(exploration, task.op_cost, zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)),
+        zeros(Int, noperators(task)), Int32[], 0, Int32[]))
 
 function evaluate(ff::FFHeuristic, words, offset::Int)
+    empty!(ff.helpful)
     explore!(ff.exploration, words, offset) == UNREACHED && return Inf
     ff.evaluation += one(Int64)
     relaxed, supporter = ff.exploration.relaxed, ff.exploration.supporter
@@ -184,13 +187,25 @@ function evaluate(ff::FFHeuristic, words, offset::Int)
             ff.seen_operator[operator] = evaluation
             total += ff.op_cost[operator]
         end
+        holds_now = true
         for i in relaxed.pre.offsets[group]:relaxed.pre.offsets[group+1]-1
             prop = relaxed.pre.values[i]
-            if supporter[prop] != 0 && ff.seen_prop[prop] != evaluation
+            supporter[prop] == 0 && continue
+            holds_now = false
+            if ff.seen_prop[prop] != evaluation
                 ff.seen_prop[prop] = evaluation
                 push!(waiting, prop)
             end
         end
+        if holds_now && operator != 0 && ff.seen_helpful[operator] != evaluation
+            ff.seen_helpful[operator] = evaluation
+            push!(ff.helpful, operator)
+        end
     end
     Float64(total)
 end
+
+"The operators of the relaxed plan that can be the first step, for the state evaluated last."
+helpful_operators(ff::FFHeuristic) = ff.helpful
+helpful_operators(heuristic) =
+    throw(PlanRankError(:usage, "preferred operators come from the relaxed plan of ff, and from no other heuristic"))

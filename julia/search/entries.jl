@@ -7,8 +7,10 @@ The order of entries: f = alpha·(g(s) + cost(a)) + beta·q(s, a), where q came 
 
 A state keeps its entries sorted and stands in the open list for the best that is left: the first `taken` of its row are
 gone. `store.h` has q of that entry. A state is open while no entry was taken, and closed from then on.
+
+`preferred` is nothing, or what a search with preferred operators has besides; see preferred.jl.
 """
-struct EntryRule
+struct EntryRule{P}
     alpha::Float64
     beta::Float64
     task::Task
@@ -16,10 +18,11 @@ struct EntryRule
     taken::GrowingVector{Int32}
     order::Vector{Tuple{Float64,Float32,UInt32,Int32}}   # of the entries of a row, while they are sorted
     operators::Vector{Int32}                            # of that row before
+    preferred::P
 end
 
-EntryRule(task::Task, alpha::Real, beta::Real) = EntryRule(alpha, beta, task, ActionRows(), GrowingVector{Int32}(),
-    Tuple{Float64,Float32,UInt32,Int32}[], Int32[])
+EntryRule(task::Task, alpha::Real, beta::Real, preferred = nothing) = EntryRule(Float64(alpha), Float64(beta), task,
+    ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], preferred)
 
 needs_heap(::EntryRule) = true
 
@@ -68,17 +71,21 @@ end
 function go_on_from!(search::Search, rule::EntryRule, id::Int32)
     operator = rule.rows.operators[best_entry(rule, id)]
     rule.taken[id] += one(Int32)
-    if has_entries(rule, id)
-        search.store.h[id] = rule.rows.numbers[best_entry(rule, id)]
-        push_node!(search, id)
-    end
+    put_back!(search, rule, id)
     hash = hash_words(search.store, state_offset(search.store, id))
     child, is_new, is_better = make_successor!(search, id, hash, operator)
     is_new || is_better ? child : Int32(-1)
 end
 
+"The state, from which an entry was taken, stands for the next one."
+function put_back!(search::Search, rule::EntryRule{Nothing}, id::Int32)
+    has_entries(rule, id) || return
+    search.store.h[id] = rule.rows.numbers[best_entry(rule, id)]
+    push_node!(search, id)
+end
+
 "Hand in q of every applicable operator of the waiting states, one after the other as `operators_of` gives them."
-function insert_entries!(search::Search{EntryRule}, values)
+function insert_entries!(search::Search{<:EntryRule}, values)
     rows = search.rule.rows
     from, to = search.first_waiting, search.store.count
     check_fits(rows, from, to, values)
@@ -94,7 +101,7 @@ end
 insert_entries!(::Search, values) = throw(PlanRankError(:usage, "this search ranks states: it takes a value for each"))
 
 "A value for the state alone stands for all its entries: deferred evaluation."
-function insert_value!(search::Search{EntryRule}, value::Real, safe::Bool)
+function insert_value!(search::Search{<:EntryRule}, value::Real, safe::Bool)
     isnan(value) && throw(PlanRankError(:usage, "the value of a state is not a number"))
     rows, id = search.rule.rows, search.first_waiting
     for k in rows.first[id]:rows.first[id+1]-1
@@ -104,20 +111,21 @@ function insert_value!(search::Search{EntryRule}, value::Real, safe::Bool)
 end
 
 "The first of the waiting states has the values of its entries. `safe`: infinite ones prove that there is no plan."
-function open_entries!(search::Search{EntryRule}, safe::Bool)
+function open_entries!(search::Search{<:EntryRule}, safe::Bool)
     rule, store, rows = search.rule, search.store, search.rule.rows
     id = search.first_waiting % Int32
     search.first_waiting += 1
     search.evaluated += 1
     push_updated!(search, id)
     sort_entries!(rule, id, search.open, search.ties)
+    note_preferred!(rule, id)
     if row_length(rows, id) > 0 && rows.numbers[rows.first[id+1]-1] == Inf32
         search.unsafe_dead_ends += !safe
     end
     if has_entries(rule, id)
         search.expanded += 1
         store.h[id] = q = rows.numbers[best_entry(rule, id)]
-        q < search.best_h && (search.best_h = q)
+        q < search.best_h && (search.best_h = q; boost!(rule.preferred))
         push_node!(search, id)
     else
         store.status[id] = IS_DEAD
@@ -135,6 +143,7 @@ function sort_entries!(rule::EntryRule, id::Int32, open::HeapOpen, ties::Symbol)
     for i in 1:n
         operator, q = rows.operators[before+i], rows.numbers[before+i]
         f = q == Inf32 ? Inf : rule.alpha * rule.task.op_cost[operator] + rule.beta * q
+        f = place_in_row(rule.preferred, operator, f)
         entry = (f, ties_by_h(ties) ? q : 0.0f0, turn_of!(open, (n - i) % UInt32), i % Int32)
         sorted = sorted && (i == 1 || order[end] < entry)
         push!(order, entry)
@@ -150,5 +159,13 @@ function sort_entries!(rule::EntryRule, id::Int32, open::HeapOpen, ties::Symbol)
     end
 end
 
-bytes(rule::EntryRule) = bytes(rule.rows) + bytes(rule.taken)
-release!(rule::EntryRule) = (release!(rule.rows); release!(rule.taken))
+bytes(rule::EntryRule) = bytes(rule.rows) + bytes(rule.taken) + bytes(rule.preferred)
+release!(rule::EntryRule) = (release!(rule.rows); release!(rule.taken); release!(rule.preferred))
+
+# Without preferred operators.
+
+@inline note_preferred!(::EntryRule{Nothing}, id::Int32) = nothing
+@inline boost!(::Nothing) = nothing
+@inline place_in_row(::Nothing, operator::Int32, f::Float64) = f
+bytes(::Nothing) = 0
+release!(::Nothing) = nothing

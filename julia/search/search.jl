@@ -27,6 +27,9 @@ end
 @inline set_path!(::LinearRule, store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64) =
     set_node!(store, id, parent, operator, g)
 
+"Called when a heuristic has evaluated a state and before the search is given the value."
+@inline note_evaluation!(rule, heuristic) = nothing
+
 bytes(::LinearRule) = 0
 release!(::LinearRule) = nothing
 
@@ -87,24 +90,29 @@ needs_heap(rule) = false
 """
 `make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
 `:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given. With `entries` the open list of the
-first three holds entries (state, action).
+first three holds entries (state, action). `:lazy` is `:gbfs` with entries that have the values of their states; it
+may take `preferred` operators first.
 """
 function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
-    ties::Union{Symbol,Nothing} = nothing, entries::Bool = false, options...)
+    ties::Union{Symbol,Nothing} = nothing, entries::Bool = false, preferred::Bool = false, seed::Integer = 0,
+    options...)
     weight >= 0 || throw(PlanRankError(:usage, "the weight must not be negative, and is $weight"))
     linear(alpha, beta) = entries ? EntryRule(task, alpha, beta) : LinearRule(alpha, beta)
+    ties = something(ties, name === :bfs ? :oldest : :h_newest)
     entries && !(name in (:astar, :gbfs, :wastar)) &&
         throw(PlanRankError(:usage, "`$name` ranks no actions; astar, gbfs and wastar do"))
+    preferred && name !== :lazy && throw(PlanRankError(:usage, "`$name` prefers no operators; lazy does"))
     rule, by_itself = name === :astar ? (linear(1, 1), true) :
         name === :gbfs ? (linear(0, 1), false) :
         name === :wastar ? (linear(1, weight), true) :
+        name === :lazy ? (EntryRule(task, 0, 1, preferred ? Preferred(task, ties, seed) : nothing), false) :
         name === :ucs ? (linear(1, 0), true) :
         name === :bfs ? (linear(1, 0), false) :
         name === :phs ? (PolicyRule(task, true), false) :
         name === :levints ? (PolicyRule(task, false), false) :
-        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, ucs, bfs, phs, levints"))
-    Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs || name === :levints,
-        ties = something(ties, name === :bfs ? :oldest : :h_newest), options...)
+        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, lazy, ucs, bfs, phs, levints"))
+    Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs || name === :levints, ties,
+        seed, options...)
 end
 
 @inline function set_node!(store::StateStore, id::Int32, parent::Int32, operator::Int32, g::Int64)
@@ -293,7 +301,9 @@ function run!(search::Search, heuristic; seconds::Real = 0.05, max_expansions::I
     store = search.store
     while search.status === :running
         while waiting(search) > 0
-            insert_value!(search, evaluate(heuristic, store.words, state_offset(store, search.first_waiting)), safe)
+            value = evaluate(heuristic, store.words, state_offset(store, search.first_waiting))
+            note_evaluation!(search.rule, heuristic)
+            insert_value!(search, value, safe)
             is_costly(heuristic) && time_ns() >= deadline && return search.status
         end
         (time_ns() >= deadline || search.expanded >= max_expansions) && break

@@ -292,6 +292,7 @@ function apply!(target, target_offset::Int, generator::SuccessorGenerator, words
     nothing
 end
 
+"Whether the condition of a conditional effect holds."
 fires(task::Task, c::Integer, words, offset::Int) =
     all(fact -> has_fact(words, offset, fact), row(task.cond_pre, c)) &&
     !any(fact -> has_fact(words, offset, fact), row(task.cond_neg, c))

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     type=click.Choice(["actions", "states"]),
     help="Take a model that ranks these. [default: whatever the model ranks]",
 )
+@click.option(
+    "--preferred/--no-preferred",
+    default=None,
+    help="Take actions that begin the relaxed plan of ff first. [default: in lazy with ff]",
+)
 @click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
 @click.option(

@@ -45,7 +45,8 @@ class Search:
 
     With `rank` "actions" the open list holds actions not yet taken in states that were evaluated: astar, gbfs and
     wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "lazy" is
-    gbfs with such a list, in which every action has the value of the state it is taken in.
+    gbfs with such a list, in which every action has the value of the state it is taken in; with `preferred` it must be
+    run with hFF, and takes helpful actions first.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Search:
         name: str = "astar",
         *,
         rank: str = "states",
+        preferred: bool = False,
         weight: float = 3.0,
         reopen: bool | None = None,
         ties: str | None = None,
@@ -66,11 +68,8 @@ class Search:
         self.batch = batch
         self.takes_policy = name in POLICY_SEARCHES
         self.ranks_actions = rank == "actions"
-        has_entries = self.ranks_actions or name == "lazy"
         options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call_long(
-            "new_search", task.handle, "gbfs" if name == "lazy" else name, has_entries, *options
-        )
+        self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
 
     @property
     def status(self) -> str:

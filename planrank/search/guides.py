@@ -92,6 +92,15 @@ def guide_asked_for(search: str, heuristic: str | None, model: Model | str | Pat
     raise PlanrankError(message, file=guide.file or "")
 
 
+def takes_preferred(search: str, guide: Guide | None, wanted: bool | None) -> bool:
+    """Whether preferred operators are taken first: as the user wants, or else wherever that can be."""
+    possible = search == "lazy" and (guide is None or guide.heuristic == "ff")
+    if wanted and not possible:
+        found = search if search != "lazy" or guide is None else f"lazy with {guide.name}"
+        raise PlanrankError(f"preferred operators are for the search lazy with the heuristic ff, not for {found}")
+    return possible if wanted is None else wanted
+
+
 def fitting_guide(task: Task, search: str, rank: str | None = None) -> Guide:
     """A model made for the domain of the task that suits the search and ranks what was asked for, else hFF."""
     ranks = {"actions": ("actions",), "states": ("states", "policy"), None: RANKS}[rank]

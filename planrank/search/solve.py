@@ -13,7 +13,7 @@ from planrank.errors import Exit, PlanrankError
 from planrank.limits import Limits
 from planrank.models.model import Model
 from planrank.search.forward import SLICE_SECONDS, Evaluator, Search, Statistics
-from planrank.search.guides import Guide, fitting_guide, wanted_guide
+from planrank.search.guides import Guide, fitting_guide, takes_preferred, wanted_guide
 from planrank.search.plans import validated_cost
 from planrank.task import Source, Task, load
 
@@ -81,6 +81,7 @@ def solve(
     *,
     model: Model | str | Path | None = None,
     rank: str | None = None,
+    preferred: bool | None = None,
     weight: float = 3.0,
     reopen: bool | None = None,
     ties: str | None = None,
@@ -97,14 +98,17 @@ def solve(
     The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
     (see `planrank.models.library`), else by hFF. ucs and bfs take no guide, phs and levints a model that scores
     actions. Whether actions or states are ranked depends on the model; `rank` asks for one that ranks these.
+    lazy with hFF takes its helpful actions first, unless `preferred` is False.
     `shorten` leaves out steps of the plan that the goal does not need.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
     started = time.time() if started is None else started
     limits = Limits.of(time_limit, memory_limit, started)
+    guide = wanted_guide(search, heuristic, model, rank)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
-    attempt = Attempt(search, wanted_guide(search, heuristic, model, rank), rank, limits, progress)
+    options |= {"preferred": takes_preferred(search, guide, preferred)}
+    attempt = Attempt(search, guide, rank, limits, progress)
     try:
         attempt.run(domain, problem, shorten, options)
     except PlanrankError as e:
