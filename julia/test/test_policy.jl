@@ -78,11 +78,11 @@ end
     phs, levints = PlanRank.PolicyRule(task, true), PlanRank.PolicyRule(task, false)
     for g in (0, 1, 7, 1000), probability in (1.0, 0.3, 1e-4), h in (0.0, 0.5, 12.0)
         cost = g + 1
-        @test exp(PlanRank.path_priority(phs, Int32(g), log(probability), Float32(h))) ≈
+        @test exp(PlanRank.path_priority(phs, Int64(g), log(probability), Float32(h))) ≈
             (cost + h) / probability^(1 + h / cost)
-        @test exp(PlanRank.path_priority(levints, Int32(g), log(probability), Float32(h))) ≈ cost / probability
-        @test PlanRank.path_priority(phs, Int32(g), log(probability), -3.0f0) ==
-            PlanRank.path_priority(phs, Int32(g), log(probability), 0.0f0)
+        @test exp(PlanRank.path_priority(levints, Int64(g), log(probability), Float32(h))) ≈ cost / probability
+        @test PlanRank.path_priority(phs, Int64(g), log(probability), -3.0f0) ==
+            PlanRank.path_priority(phs, Int64(g), log(probability), 0.0f0)
     end
     @test isfinite(PlanRank.path_priority(phs, Int32(5), -1e6, 1.0f4))     # a probability far too small for a float
 end
