@@ -117,7 +117,9 @@ def test_graphs_have_actions_that_lead_to_other_states_of_the_plan():
         ranking = entry_ranking_of_plan(graph.task(), graph.steps(path))
         here = np.repeat(np.arange(ranking.length), np.diff(ranking.action_offsets))
         to = ranking.leads_to
-        kinds |= set(np.select([to < 0, to < here, to == here, to == here + 1], ["off", "back", "stay", "next"], "skip"))
+        kinds |= set(
+            np.select([to < 0, to < here, to == here, to == here + 1], ["off", "back", "stay", "next"], "skip")
+        )
     assert kinds == {"off", "back", "stay", "next", "skip"}
 
 
