@@ -11,7 +11,7 @@ import pytest
 from conftest import interrupt, start_python
 from scorers import Classical, Distinct, expansions, textbook_expansions
 
-from planrank import Heuristic, PlanrankError, Search, load, paths, solve
+from planrank import Heuristic, PlanrankError, Search, julia, load, paths, solve
 from planrank.errors import Exit
 from planrank.models import library
 from planrank.models.hypergraph.architecture import Architecture
@@ -48,6 +48,7 @@ def fresh(files, **shape) -> Model:
 @pytest.fixture
 def alone(tmp_path, monkeypatch):
     """Neither the user's models nor those that are library."""
+    julia.module()  # while its sources are where they are
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(library.paths, "shared", lambda: tmp_path / "share")
     return tmp_path
