@@ -70,7 +70,7 @@ def figures_of(name: str, sizes: dict[str, int], count: int, seconds: float, pro
 
 def run(task: Task, model: Model, k: int, seconds: float) -> dict:
     scorer = model.scorer(task)
-    search = Search(task, "gbfs", batch=k)
+    search = Search(task, "gbfs", rank=model.ranked_by("gbfs"), batch=k)
     started = time.process_time()
     solved = search.run(scorer, seconds) == "solved"
     spent, expanded = time.process_time() - started, search.expanded

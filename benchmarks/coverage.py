@@ -86,6 +86,8 @@ class Bench:
             for loss in self.options.losses:
                 out = self.work / "models" / domain / f"{loss}-seed{seed}.safetensors"
                 settings = self.settings(domain) | {"loss": loss, "seed": seed}
+                if loss == "levin":
+                    settings["rank"] = "policy"
                 found.append(configuration(out, self.training_folder(domain), settings))
         return found
 

@@ -47,10 +47,10 @@ def solved(rows: Iterable[dict]) -> list[dict]:
     return [row for row in rows if row["status"] == "solved"]
 
 
-def per_step(rows: list[dict]) -> float | None:
-    """All expansions over all steps of the plans found."""
+def per_step(rows: list[dict], counter: str = "expanded") -> float | None:
+    """All expansions, or another counter, over all steps of the plans found."""
     steps = sum(row["plan_length"] for row in solved(rows))
-    return sum(row["expanded"] for row in solved(rows)) / steps if steps else None
+    return sum(row[counter] for row in solved(rows)) / steps if steps else None
 
 
 def mean_of(rows: list[dict], key: str) -> float | None:

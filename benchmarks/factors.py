@@ -89,11 +89,11 @@ def experiment(one: dict) -> list[list[int]]:
     if not is_trained(config):
         Path(config["out"]).parent.mkdir(parents=True, exist_ok=True)
         train_job(config)
-    model = Model.load(config["out"])
+    model, search = Model.load(config["out"]), one["search"]
     problems = in_rounds(parts_of(Path(config["domain"]), config)["validation"])
     for instance in some_of(problems, one["limit"]):
         task = load(instance.domain, instance.problem)
-        figures = searched([task], model.scorer, one["search"], max_expansions=one["cap"])
+        figures = searched([task], model.scorer, search, rank=model.ranked_by(search), max_expansions=one["cap"])
         found.append([figures.solved, figures.expansions, figures.plan_steps])
     return found
 

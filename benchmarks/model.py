@@ -2,9 +2,9 @@
 
     python benchmarks/model.py [--repeats N] [--geometric FOLDER] [--wlplan-python PYTHON]
 
-The default network; a training step also with one and with three layers. One core, one process, seconds of the
-processor rather than of the clock; whatever is compared takes turns, medians count. Compared with, all with the same
-weights and values (benchmarks/model_baselines.py):
+The default network, but ranking states; a training step also with one and with three layers. One core, one process,
+seconds of the processor rather than of the clock; whatever is compared takes turns, medians count. Compared with, all
+with the same weights and values (benchmarks/model_baselines.py):
  - plain: PyTorch over all facts and actions of all states, index tensors made once, outside of what is timed;
  - torch-geometric: HeteroConv of SAGEConv, where it is installed (`--geometric` names a folder that holds it).
 The peer in scoring is wlplan, with WL features of two iterations, run by another Python (`--wlplan-python`). Writes
@@ -92,7 +92,7 @@ def expansions_job(name: str, count: int, timing: dict) -> tuple[str, Job]:
 
 
 def report(figures: dict[str, list[dict]], repeats: int) -> list[str]:
-    network = Architecture()
+    network = Architecture(rank="states")
     missing = "" if find_spec("torch_geometric") else " torch-geometric is not installed."
     guides = {row["task"]: row["guide"] for row in figures["scoring"]}
     return [

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 from model_baselines import Geometric, Indices, Plain, baselines
 from model_timing import (
     SEED,
@@ -25,7 +24,7 @@ from model_timing import (
 
 from planrank import TrainConfig, load
 from planrank.learning.examples import Example, build_example
-from planrank.learning.trainable import Trainable
+from planrank.learning.trainable import Evaluated, Trainable
 from planrank.learning.trainer import TrainingState
 from planrank.models.hypergraph.signature import signature_of
 from planrank.task import Task
@@ -37,13 +36,14 @@ class Baseline:
     def __init__(self, trainable: Trainable, form: Plain | Geometric, states: np.ndarray):
         self.trainable, self.form, self.prepared = trainable, form, form.prepare(states)
 
-    def __call__(self, example: Example) -> tuple[torch.Tensor, None]:
-        return self.form.values(self.trainable.weights(), self.prepared), None
+    def __call__(self, example: Example) -> Evaluated:
+        return Evaluated(self.form.values(self.trainable.weights(), self.prepared), example.ranking)
 
 
 def fresh_state(task: Task, layers: int) -> TrainingState:
     """Weights and optimiser as training begins with; always the same weights."""
-    return TrainingState(TrainConfig(domain="any", layers=layers), signature_of(task), "", Path("none"))
+    config = TrainConfig(domain="any", layers=layers, rank="states")
+    return TrainingState(config, signature_of(task), "", Path("none"))
 
 
 def built(task: Task, plan: tuple[str, ...], state: TrainingState) -> Example:
@@ -60,11 +60,11 @@ def measure(name: str, layers: int, repeats: int, seconds: float) -> dict:
     states = example.ranking.states
     methods = {"planrank": timed(partial(ours.take_step, example, name))}
     forms = baselines(Indices(task, signature_of(task), ours.config.architecture))
-    expected = ours.network(example)[0].detach()
+    expected = ours.network(example).values.detach()
     for form, network in forms.items():
         state = fresh_state(task, layers)  # so that no form changes the weights of another
         state.network = Baseline(state.network, network, states)
-        check_equal(form, expected, state.network(example)[0].detach())
+        check_equal(form, expected, state.network(example).values.detach())
         methods[form] = timed(partial(state.take_step, example, name))
     methods["building"] = timed(partial(built, task, plan, ours))
     taken = interleaved(methods, Timing(repeats, seconds))

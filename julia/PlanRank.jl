@@ -6,6 +6,7 @@ include("limits.jl")
 include("task.jl")
 
 include("pddl/tokens.jl")
+include("pddl/types.jl")
 include("pddl/syntax.jl")
 include("pddl/declarations.jl")
 include("pddl/formulas.jl")
@@ -21,6 +22,7 @@ include("grounding/settle.jl")
 include("grounding/costs.jl")
 include("grounding/ground.jl")
 
+include("sorted_names.jl")
 include("load.jl")
 
 include("search/growing_vector.jl")

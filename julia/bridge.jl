@@ -47,7 +47,7 @@ load(domain::Source, problem::Source, deadline::Real, memory_bytes::Integer) =
     load(domain, problem, Limits(deadline, memory_bytes))
 
 "(kind, objects) of a PDDL file, without parsing it: see `outline_of`. Only a file that cannot be read is an error."
-outline(file::AbstractString) = outline_of(read_text(String(file)))
+outline(file::AbstractString) = outline_of(read_text(String(file), Limits()))
 
 "Numbers of a task: (facts, operators, words of a packed state, goal disjuncts, cost scale, unit cost)."
 dimensions(l::LoadedTask) = (nfacts(l.task), noperators(l.task), nwords(l.task), length(l.task.goal_pos),
@@ -62,6 +62,16 @@ const NAME_LISTS = Dict(
 
 joined_names(l::LoadedTask, list::AbstractString) = lines(NAME_LISTS[list](l.task))
 
+"The names of \"facts\" or \"operators\" in alphabetical order, to be asked for piece by piece."
+function sorted_names(l::LoadedTask, list::AbstractString, deadline::Real, memory_bytes::Integer)
+    sorted = list == "facts" ? sorted_facts : sorted_operators
+    sorted(l.task, Limits(deadline, memory_bytes))
+end
+
+"How many names and how many of them make a piece; `names_piece`: the piece after the first `done` names, a line each."
+names_in_pieces(names::SortedNames) = (length(names.order), NAMES_PER_PIECE)
+names_piece(names::SortedNames, done::Integer) = piece_of_names(names, done)
+
 "A column of indices by the name of its field in `Task`; `task_rows`: offsets and values of a field that is `Rows`."
 task_column(l::LoadedTask, name::AbstractString) = from_zero(getfield(l.task, Symbol(name)))
 task_rows(l::LoadedTask, name::AbstractString) =
@@ -75,7 +85,8 @@ task_costs(l::LoadedTask) = l.task.op_cost ./ l.task.cost_scale
 validate(l::LoadedTask, plan_text::AbstractString, plan_name::AbstractString) =
     validate_plan(l.domain, l.problem, String(plan_text), String(plan_name))
 
-validate_sources(domain::Source, problem::Source, plan::Source) = validate(domain, problem, plan)
+validate_sources(domain::Source, problem::Source, plan::Source, deadline::Real, memory_bytes::Integer) =
+    validate(domain, problem, plan, Limits(deadline, memory_bytes))
 
 # Heuristics
 
@@ -114,7 +125,7 @@ expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; sec
 insert_values(search::Search, address::Integer, n::Integer) =
     insert!(search, in_units(search.task, borrowed(Float32, address, n)))
 
-"Of the waiting states: the applicable operators, one state after the other, and the n + 1 offsets of the states in them."
+"The n + 1 offsets of the n waiting states in the list of their applicable operators, and that list."
 function new_operators(search::Search)
     offsets, operators = operators_of(search.rule.rows, search.first_waiting, search.store.count)
     offsets, from_zero(operators)
@@ -201,8 +212,8 @@ as_written(costs, scale::Integer) = Float32.(costs ./ scale)
 all_words(store::StateStore) = UInt64[store.words[i] for i in 1:store.count*store.nwords]
 
 """
-The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action and
-chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other state.
+The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action
+and chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other.
 """
 function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
     r = ranking_of_plan(l.task, plan_text; kind = EntryRanking)
@@ -228,10 +239,15 @@ parts_format() = PARTS_FORMAT
 new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, deletes::Bool) =
     DistinctParts(Signature(l.domain), layers, residual, deletes)
 
-"A task of the same domain, to find the parts of its states; `actions`: those of their actions too."
-function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool)
-    graph = Hypergraph(distinct.signature, l.task; deletes = distinct.deletes)
-    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task) : nothing)
+"""
+A task of the same domain, to find the parts of its states; `actions`: those of their actions too. The limits hold for
+finding the parts as well.
+"""
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, deadline::Real,
+    memory_bytes::Integer)
+    limits = Limits(deadline, memory_bytes)
+    graph = Hypergraph(distinct.signature, l.task, limits; deletes = distinct.deletes)
+    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
 end
 
 "Find the parts of n packed states that lie one after the other."

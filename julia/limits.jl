@@ -10,6 +10,7 @@ Limits() = Limits(Inf, typemax(Int))
 
 const PREPARING = "preparing the search"
 const EVALUATING = "computing the heuristic"
+const SCORING = "scoring states"
 
 "A function of the host program, without arguments, that answers with 1 if the user wants to stop."
 const STOP_QUESTION = Ref{Ptr{Cvoid}}(C_NULL)
@@ -75,17 +76,41 @@ end
 @noinline claim!(ticker::Ticker, bytes::Integer) = check(ticker.limits, ticker.doing, bytes)
 
 const LARGE_LENGTH = 1 << 22
+const ROOM_FACTOR = 16
 
-"`push!` that asks before it makes room in a large vector: that takes a copy of it."
+"`push!` that asks before it makes room in a large vector."
 @inline function push_within!(ticker::Ticker, vector::Vector, item)
     n = length(vector)
     n >= LARGE_LENGTH && ispow2(n) && make_room!(ticker, vector)
     push!(vector, item)
 end
 
+"""
+Room for `ROOM_FACTOR` times what the vector has. That takes a copy, so it must be rare and come before the vector is
+very large; room that is not used yet takes no memory.
+"""
 @noinline function make_room!(ticker::Ticker, vector::Vector)
+    n = length(vector)
+    (trailing_zeros(n) - trailing_zeros(LARGE_LENGTH)) % trailing_zeros(ROOM_FACTOR) == 0 || return
     claim!(ticker, sizeof(vector))
-    sizehint!(vector, 2 * length(vector))
+    try
+        sizehint!(vector, ROOM_FACTOR * n)
+    catch e
+        e isa OutOfMemoryError || rethrow()     # the system does not give that much, used or not
+    end
+    nothing
+end
+
+"A vector of zeros. Large ones take long to write, so the limits are asked meanwhile."
+function zeros_within(ticker::Ticker, n::Int)
+    n < LARGE_LENGTH && return zeros(Int32, n)
+    claim!(ticker, n * sizeof(Int32))
+    vector = Vector{Int32}(undef, n)
+    for from in 1:LARGE_LENGTH:n
+        look!(ticker)
+        fill!(view(vector, from:min(n, from + LARGE_LENGTH - 1)), 0)
+    end
+    vector
 end
 
 "The most memory this process has used. On Linux `Sys.maxrss` starts from what the parent process used."

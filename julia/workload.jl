@@ -82,6 +82,11 @@ end
 function rehearse_task(loaded::LoadedTask)
     foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs))
     foreach(list -> call(joined_names, loaded, list), keys(NAME_LISTS))
+    for list in ("facts", "operators")
+        names = call(sorted_names, loaded, list, Inf, typemax(Int))
+        call(names_in_pieces, names)
+        call(names_piece, names, 0)
+    end
     foreach(name -> call(task_rows, loaded, name), ("pre", "neg", "add", "del", "goal_pos"))
     foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
 end
@@ -154,7 +159,7 @@ function rehearse_learning(loaded::LoadedTask)
     offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
         distinct = call(new_distinct_parts, loaded, 2, true, false)
-        parts = call(new_parts_of_state, distinct, loaded, actions)
+        parts = call(new_parts_of_state, distinct, loaded, actions, Inf, typemax(Int))
         call(distinct_layouts, distinct)
         GC.@preserve initial offsets operators actions ? call(find_parts_and_actions, parts, address(initial), 1,
             address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)
@@ -171,7 +176,7 @@ function rehearse_files(folder)
     foreach(file -> call(outline, file), (domain, problem))
     sources = [call(file_source, file) for file in (domain, problem, plan)]
     call(load, sources[1], sources[2], Inf, typemax(Int))
-    call(validate_sources, sources...)
+    call(validate_sources, sources..., Inf, typemax(Int))
 end
 
 function rehearse_error(domain)

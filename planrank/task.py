@@ -118,21 +118,35 @@ class Task:
         """The facts that hold in a packed state."""
         return np.flatnonzero(np.unpackbits(state.view(np.uint8), bitorder="little"))
 
-    def digest(self) -> dict[str, object]:
+    def digest(self, limits: Limits | None = None) -> dict[str, object]:
         """How many facts and actions there are and which, as hashes of their sorted names."""
-        facts, actions = sorted(self.names("facts")), sorted(self.names("operators"))
+        limits = limits or Limits.of()
         return {
-            "facts": len(facts),
-            "actions": len(actions),
-            "facts_sha": short_hash(facts),
-            "actions_sha": short_hash(actions),
+            "facts": self.fact_count,
+            "actions": self.operator_count,
+            "facts_sha": self._hash_of_names("facts", limits),
+            "actions_sha": self._hash_of_names("operators", limits),
             "parse_seconds": self.parse_seconds,
             "ground_seconds": self.ground_seconds,
         }
 
+    def _hash_of_names(self, what: str, limits: Limits) -> str:
+        """`short_hash` of the sorted names, which are made piece by piece: together they may take gigabytes."""
+        names = julia.call_long("sorted_names", self.handle, what, limits.deadline, limits.memory)
+        count, size = julia.call("names_in_pieces", names)
+        hashed = hashlib.sha256()
+        for done in range(0, count, size):
+            if done:
+                hashed.update(b"\n")
+            hashed.update(julia.call_long("names_piece", names, done).encode())
+        return hashed.hexdigest()[:SHORT_HASH]
+
+
+SHORT_HASH = 16  # hexadecimal digits
+
 
 def short_hash(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:SHORT_HASH]
 
 
 # A file, or PDDL text: a string whose first character, but for spaces, is a bracket or begins a comment.

@@ -164,3 +164,62 @@ def sequences(graph: Graph, h, alpha: float, beta: float, reopen: bool) -> set[t
 
 def is_optimal_path(graph: Graph, sequence) -> bool:
     return bool(sequence) and sequence[-1] in graph.goals and graph.cost(sequence) == graph.optimal_cost()
+
+
+class EntryTable:
+    """Knows q of every edge from every node, in parts: v of the node, and u of the edge; infinite is u alone."""
+
+    def __init__(self, task: Task, of_node, of_edge):
+        self.nodes = Nodes(task)
+        self.of_node = np.asarray(of_node, np.float32)
+        self.of_edge = np.asarray(of_edge, np.float32)
+        self.edges = np.array([int(name.split()[1][1:]) for name in task.names("operators")])
+
+    def values(self, states: np.ndarray) -> np.ndarray:
+        return self.of_node[self.nodes.of(states)]
+
+    def values_and_scores(self, states: np.ndarray, actions) -> tuple[np.ndarray, np.ndarray]:
+        return self.values(states), self.of_edge[self.edges[actions.values]]
+
+    def q(self, graph: Graph) -> list[float]:
+        return [float(self.of_node[a] + self.of_edge[e]) for e, (a, _, _) in enumerate(graph.edges)]
+
+
+def entry_sequences(graph: Graph, q, alpha: float, beta: float, reopen: bool) -> set[tuple[tuple[int, int], ...]]:
+    """The states that the textbook search over entries takes, each with its cost, in every way of breaking ties.
+
+    A state is open while none of its entries was taken; when it is reached at a lower cost, then all are open again.
+    """
+    out = {n: frozenset(e for e, edge in enumerate(graph.edges) if edge[0] == n and q[e] < math.inf) for n in range(8)}
+    found, seen = set(), set()
+    begin = ({graph.start: 0}, out[graph.start], frozenset({graph.start}), ((graph.start, 0),))
+    todo = [begin]
+    while todo:
+        g, entries, untouched, taken = todo.pop()
+        if (key := (entries, untouched, taken)) in seen:
+            continue
+        seen.add(key)
+        if not entries:
+            found.add(taken)
+        f = {e: alpha * (g[graph.edges[e][0]] + graph.edges[e][2]) + beta * q[e] for e in entries}
+        for e in entries:
+            if f[e] > min(f.values()):
+                continue
+            state, child, cost = graph.edges[e]
+            reached = g[state] + cost
+            new = (g, entries - {e}, untouched - {state}, taken)
+            may_change = child not in g or (bool(out[child]) and (reopen or child in new[2]))
+            if reached < g.get(child, math.inf) and may_change:
+                new = ({**g, child: reached}, new[1] | out[child], new[2] | {child}, (*taken, (child, reached)))
+                if child in graph.goals:
+                    found.add(new[3])
+                    continue
+            todo.append(new)
+    return found
+
+
+def is_optimal_entry_path(graph: Graph, sequence) -> bool:
+    """The states one after the other, at the costs that they have on this path."""
+    nodes = [node for node, _ in sequence]
+    costs = [graph.cost(nodes[: i + 1]) for i in range(len(nodes))]
+    return is_optimal_path(graph, nodes) and costs == [g for _, g in sequence]

@@ -40,6 +40,37 @@ class PlainGraph:
                 places.append((torch.tensor(edge_of_head[chosen]), torch.tensor(local[heads[chosen]])))
             self.messages_of.append(places)
         self.edge_count = len(kind)
+        # Edges of actions come first, in the order of the operators.
+        self.kind_of_operator, self.features = kind[: task.operator_count], features.reshape(-1, 3)
+        if shape.scores_actions:
+            self.literals = Literals(task)
+
+
+class Literals:
+    """Which facts the literals of each operator stand for; those of an effect only where its condition holds."""
+
+    def __init__(self, task):
+        names = ("pre", "neg", "add", "del", "cond_pre", "cond_neg", "cond_add", "cond_del")
+        self.rows = {name: task._rows(name) for name in names}
+        self.slots = {name: task._column(f"{name}_slot") for name in names}
+        self.effects = task._column("cond_offsets").tolist()
+
+    def row(self, name: str, i: int) -> list[tuple[int, int]]:
+        """(literal, fact) for each fact."""
+        part = slice(*self.rows[name].offsets[i : i + 2])
+        return list(zip(self.slots[name][part].tolist(), self.rows[name].values[part].tolist(), strict=True))
+
+    def of(self, operator: int, edge, facts: set[int]):
+        """(literal, fact) of an operator in a state; literals needed, needed false, added and deleted in this order."""
+        negative, tails = sum(tail[0] == "+" for tail in edge.tails), len(edge.tails)
+        firsts = {"pre": 0, "neg": negative, "add": tails, "del": tails + sum(head[0] == "+" for head in edge.heads)}
+        for name, first in firsts.items():
+            yield from ((first + slot, fact) for slot, fact in self.row(name, operator))
+        for effect in range(self.effects[operator], self.effects[operator + 1]):
+            needed, forbidden = ({fact for _, fact in self.row(name, effect)} for name in ("cond_pre", "cond_neg"))
+            if needed <= facts and not forbidden & facts:
+                for name in ("add", "del"):
+                    yield from ((firsts[name] + slot, fact) for slot, fact in self.row(f"cond_{name}", effect))
 
 
 def pool(rows, index, size: int, kinds):
@@ -57,8 +88,8 @@ def pool(rows, index, size: int, kinds):
     return torch.cat(parts, dim=2)
 
 
-def plain_forward(graph: PlainGraph, weights, states: np.ndarray):
-    """Values of packed states, and a logit for each state and operator of a policy network."""
+def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
+    """Values of packed states, and the scores of their actions, rows of operators, where the network has any."""
     task, signature, shape = graph.task, graph.signature, graph.shape
     dtype = weights["head.value.bias"].dtype
     bits = np.unpackbits(states.view(np.uint8), axis=1, bitorder="little")[:, : task.fact_count]
@@ -101,11 +132,22 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray):
         pooled.append(pool(vertices[:, members], index, 1, shape.pooling)[:, 0])
     hidden = torch.relu(torch.cat(pooled, dim=1) @ weights["head.hidden.map"] + weights["head.hidden.bias"])
     values = (hidden @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
-    if not shape.policy:
-        return values, None
-    logits = values.new_zeros(len(states), graph.edge_count)
-    for k, (edges, *_rest) in enumerate(graph.kinds):
-        if len(edges):
-            scores = messages[:, edges] @ weights["policy.map"][k] + weights["policy.bias"][k]
-            logits = logits.index_copy(1, edges, scores)
-    return values, logits
+    return values, plain_scores(graph, weights, vertices, hidden, states, actions) if shape.scores_actions else None
+
+
+def plain_scores(graph: PlainGraph, weights, vertices, hidden, states: np.ndarray, actions):
+    """Each action by itself: the facts of its literals after the last layer, its features, the pooled state."""
+    signature, width = graph.signature, vertices.shape[2]
+    rows = []
+    for i, state in enumerate(states):
+        facts = set(graph.task.facts_in(state).tolist())
+        for operator in actions[i].tolist():
+            kind = int(graph.kind_of_operator[operator])
+            edge = signature.edges[kind]
+            found = list(graph.literals.of(operator, edge, facts))
+            index, fact = (torch.tensor([pair[k] for pair in found], dtype=torch.int64) for k in (0, 1))
+            summed = vertices.new_zeros(len(edge.tails) + len(edge.heads), width).index_add(0, index, vertices[i, fact])
+            inputs = torch.cat([summed.flatten(), torch.tensor(graph.features[operator], dtype=vertices.dtype)])
+            row = inputs @ weights[f"action{kind}.map"] + weights[f"action{kind}.bias"]
+            rows.append(torch.relu(row + hidden[i] @ weights["actions.state.map"]) @ weights["actions.score.map"])
+    return torch.cat(rows) if rows else vertices.new_zeros(0)

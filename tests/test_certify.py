@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from graphs import DOMAIN, Graph, Table
+from graphs import DOMAIN, EntryTable, Graph, Table
 
 from planrank import Heuristic, PlanrankError, load, paths, solve
 from planrank.errors import Exit
@@ -44,7 +44,7 @@ def test_a_perfect_ranking(planrank, files, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "perfect: the search takes the states of an optimal plan of cost 2 and no others",
-        "Expanded 2 state(s).",
+        "Expanded 2 state(s), ranking states.",
     ]
 
 
@@ -57,22 +57,61 @@ def test_violated_pairs_are_shown_with_their_states(planrank, files, tmp_path):
     assert said[-1].startswith("Expanded ")
     found = json.loads((tmp_path / "c.json").read_text())
     assert (found["perfect"], found["search"], found["heuristic"]) == (False, "astar", "blind")
+    assert found["rank"] == "states"
     assert found["violations"][0] == {
         "step": 1, "f": 2, "other_f": 2, "state": ["(at n1)"], "other": ["(at n2)"], "other_step": None,
+        "other_action": None, "other_after": None,
     }  # fmt: skip
     assert found["violated"] == len(found["violations"]) == len(said) - 2
     assert found["plan"] == ["(go e0 n0 n1)", "(go e1 n1 n3)"] and found["plan_cost"] == found["optimal_cost"] == 2
 
 
-@pytest.mark.parametrize("search", ["astar", "gbfs"])
-def test_a_model(planrank, blocks, tmp_path, search):
+@pytest.mark.parametrize(
+    "search, rank", [("astar", "actions"), ("gbfs", "actions"), ("astar", "states"), ("gbfs", "policy")]
+)
+def test_a_model(planrank, blocks, tmp_path, search, rank):
     file = tmp_path / "model.safetensors"
-    Model.fresh(signature_of(load(*blocks)), Architecture(), seed=1).save(file)
+    Model.fresh(signature_of(load(*blocks)), Architecture(rank=rank), seed=1).save(file)
     done = planrank("certify", *blocks, "--model", file, "--search", search, "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["perfect"] is False and found["model_file"] == str(file) and found["violated"] > 0
+    assert found["rank"] == ("actions" if rank == "actions" else "states")
     assert found["expanded"] == solve(*blocks, search, model=file).statistics.expanded
+
+
+def test_violated_pairs_of_actions_are_shown_by_name(planrank, blocks, tmp_path):
+    file, task = tmp_path / "model.safetensors", load(*blocks)
+    Model.fresh(signature_of(task), Architecture(rank="actions"), seed=1).save(file)
+    done = planrank("certify", *blocks, "--model", file, "--all", "--json", tmp_path / "c.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said, found = done.stdout.splitlines(), json.loads((tmp_path / "c.json").read_text())
+    assert said[-1] == f"Expanded {found['expanded']} state(s), ranking actions."
+    assert len(said) - 2 == found["violated"] == len(found["violations"]) > 0
+    ranking = ranking_of_plan(task, found["plan"])
+    names = task.names("facts")
+    along = [[names[f] for f in task.facts_in(state)] for state in ranking.states[: ranking.length]]
+    for line, wrong in zip(said[1:], found["violations"], strict=False):
+        step, after = wrong["step"], wrong["other_after"]
+        where = f"after step {after}" if after else "at the start"
+        assert line.startswith(f"  step {step} {found['plan'][step - 1]}: f = ")
+        assert f" of {wrong['other_action']} {where}" in line
+        assert (wrong["state"], wrong["other"]) == (along[step - 1], along[after])
+        assert wrong["f"] >= wrong["other_f"] and after < step
+
+
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_where_there_is_nothing_to_choose_every_model_is_perfect(planrank, tmp_path, rank):
+    domain, problem, file = tmp_path / "d.pddl", tmp_path / "p.pddl", tmp_path / "model.safetensors"
+    chain = Graph(((0, 1, 1), (1, 2, 0), (2, 3, 1)), 0, frozenset({3}))
+    domain.write_text(DOMAIN)
+    problem.write_text(chain.problem())
+    Model.fresh(signature_of(chain.task()), Architecture(rank=rank)).save(file)
+    done = planrank("certify", domain, problem, "--model", file, cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "perfect: the search takes the states of an optimal plan of cost 2 and no others",
+        f"Expanded 3 state(s), ranking {rank}.",
+    ]
 
 
 def test_a_model_of_another_domain_is_refused(planrank, blocks, files, tmp_path):
@@ -136,6 +175,24 @@ def test_a_dead_end_on_the_path():
     task = chain.task()
     found = certify(task, Table(task, [0, np.inf, 0]))  # nothing to compare with, and still not perfect
     assert found.perfect is False and found.check.pairs == 0 and (found.status, found.expanded) == ("gave up", 1)
+
+
+def test_an_action_of_the_path_that_is_valued_infinite():
+    task = GRAPH.task()
+    found = certify(task, EntryTable(task, [0] * 5, [0, np.inf, 5, 0, 0]), rank="actions")
+    assert found.perfect is False and found.check.dead_ends == [2] and "taken for dead ends" in found.reason
+    assert (found.status, found.expanded) == ("solved", 3)
+
+
+def test_who_ranks_no_actions_says_so(blocks):
+    task = load(*blocks)
+    with pytest.raises(PlanrankError, match="a classical heuristic ranks states"):
+        certify(task, Heuristic(task, "ff"), rank="actions")
+    model = Model.fresh(signature_of(task), Architecture(rank="states"))
+    with pytest.raises(PlanrankError, match="this model ranks states and scores no actions"):
+        certify(task, model.scorer(task), rank="actions")
+    with pytest.raises(PlanrankError, match="`ucs` ranks no actions"):
+        certify(task, model.scorer(task), "ucs", rank="actions")
 
 
 class Follow:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import pytest
 
+from planrank.choices import STATE_LOSSES
 from planrank.errors import Exit, PlanrankError
 from planrank.learning.config import OPTIONS, PROFILES, TrainConfig, configuration, read_config
 
@@ -34,8 +35,21 @@ def test_a_profile_changes_what_was_not_given():
 
 
 def test_the_levin_loss_has_a_policy():
-    assert TrainConfig(domain="ferry", loss="levin").policy
-    assert not TrainConfig(domain="ferry").policy
+    levin = TrainConfig(domain="ferry", loss="levin")
+    assert (levin.rank, levin.validation_search) == ("policy", "phs") and levin.architecture.scores_actions
+    assert TrainConfig(domain="ferry", loss="levin", rank="policy") == levin
+    assert TrainConfig(**levin.as_json() | {"messages": levin.messages, "pooling": levin.pooling}) == levin
+    assert (TrainConfig(domain="ferry").rank, TrainConfig(domain="ferry").validation_search) == ("actions", "gbfs")
+
+
+def test_a_rank_and_a_loss_that_do_not_fit():
+    for loss in STATE_LOSSES:
+        with pytest.raises(PlanrankError, match=f"a policy is trained by the Levin loss alone, and the loss is {loss}"):
+            TrainConfig(domain="ferry", rank="policy", loss=loss)
+        for rank in ("actions", "states"):
+            assert TrainConfig(domain="ferry", rank=rank, loss=loss).architecture.rank == rank
+    with pytest.raises(PlanrankError, match="the Levin loss trains a policy, and states are to be ranked"):
+        TrainConfig(domain="ferry", rank="states", loss="levin")
 
 
 def test_the_folder_gives_the_model_its_name(tmp_path):
@@ -110,6 +124,7 @@ def test_differing_names_only_what_changes_the_weights():
     other = TrainConfig(domain="ferry", dim=4, messages=("max",), log_every=7, out="elsewhere.safetensors").as_json()
     assert config.differing(json.loads(json.dumps(other))) == ["dim", "messages"]
     assert config.differing(json.loads(json.dumps(config.as_json()))) == []
+    assert config.differing(TrainConfig(domain="ferry", rank="states").as_json()) == ["rank"]
 
 
 def test_every_field_is_an_option_and_help_loads_nothing_heavy():
@@ -135,6 +150,9 @@ assert not {"torch", "numpy", "juliacall", "rich", "matplotlib"} & set(sys.modul
         ([], "no domain to train on"),
         (["--domain", "ferry", "--pooling", "sum,median"], "pooling is"),
         (["--config", "none.toml"], "none.toml: there is no such"),
+        (["--domain", "ferry", "--rank", "policy", "--loss", "lstar"], "a policy is trained by the Levin loss alone"),
+        (["--domain", "ferry", "--rank", "states", "--loss", "levin"], "the Levin loss trains a policy"),
+        (["--domain", "ferry", "--rank", "all"], "--rank"),
         (["--domain", "ferry", "--layers", "0"], "layers is 0, expected a whole number not below 1"),
     ],
 )

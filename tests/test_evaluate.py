@@ -55,7 +55,7 @@ def instances(tmp_path):
 def model(tmp_path, instances) -> Path:
     file = tmp_path / "mine.safetensors"
     task = load(instances[0].domain, instances[0].problem)
-    Model.fresh(signature_of(task), Architecture()).save(file)
+    Model.fresh(signature_of(task), Architecture(rank="states")).save(file)
     return file
 
 
@@ -122,7 +122,7 @@ def test_runs_are_the_same_only_if_nothing_that_matters_differs(instances, model
     [same] = runs([Instance(BLOCKS, moved)], [Guide.of_model(model)], ["gbfs"], limits())
     assert key_of(run) == key_of(same)
     task = load(BLOCKS, moved)
-    Model.fresh(signature_of(task), Architecture(), seed=1).save(model)
+    Model.fresh(signature_of(task), Architecture(rank="states"), seed=1).save(model)
     others = [runs(instances[:1], [Guide.of_model(model)], ["gbfs"], limits())[0]]
     others += [run | changed for changed in ({"search": "astar"}, {"time_limit": 6.0}, {"cold": True}, {"batch": 2})]
     others += [runs(instances[1:2], [Guide.of_model(model)], ["gbfs"], limits())[0]]

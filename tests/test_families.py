@@ -32,7 +32,7 @@ class GoalFacts(Family):
     def weight_shapes(self, signature, architecture):
         return {"map": (2,), "shift.bias": (1,)}
 
-    def encode(self, task, states, architecture):
+    def encode(self, task, states, architecture, actions=None):
         true = np.array([np.isin(task.goal[0], task.facts_in(state)).sum() for state in states])
         return {"features": np.stack([true, np.full(len(states), len(task.goal[0]))], axis=1).astype(np.float32)}
 

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from conftest import interrupt, start_python
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planrank import load, paths
+from planrank import julia, load, paths
 from planrank.errors import Exit, PlanrankError
+from planrank.limits import Limits
+from planrank.problems.folders import outline
 from planrank.problems.random_problems import GENERATORS
+from planrank.search.plans import validate
 from planrank.task import short_hash
 
 DOMAINS = paths.shared() / "domains"
@@ -128,6 +132,41 @@ def test_grounding_stops_at_its_limits(planrank, explosion):
     assert done.returncode == Exit.OUT_OF_TIME and "out of time while grounding" in done.stderr
 
 
+def test_parsing_and_hashing_keep_their_limits(tmp_path):
+    """A deadline that is over ends each of them with its own sentence."""
+    many = " ".join(f"o{i}" for i in range(5_000))
+    problem = f"(define (problem x) (:domain lamps) (:objects {many} - lamp) (:init) (:goal (broken)))"
+    late, cramped = Limits(0.0), Limits(memory=1)
+    for limits, kind in ((late, "time"), (cramped, "memory")):
+        with pytest.raises(PlanrankError, match=f"out of {kind} while parsing") as caught:
+            load(ADL_DOMAIN, problem, limits)
+        assert caught.value.kind == kind
+        with pytest.raises(PlanrankError, match=f"out of {kind} while reading files"):
+            load(*write(tmp_path, ADL_DOMAIN, problem), limits)
+        with pytest.raises(PlanrankError, match=f"out of {kind} while parsing"):
+            validate(ADL_DOMAIN, problem, "(press s1)", limits)
+    task = load(ADL_DOMAIN, problem.replace("- lamp", "- switch"))
+    with pytest.raises(PlanrankError, match="out of time while sorting names"):
+        task.digest(late)
+
+
+def test_the_digest_is_that_of_the_sorted_names(generated):
+    task = load(*generated)
+    found = task.digest()
+    for key, names in (("facts_sha", task.names("facts")), ("actions_sha", task.names("operators"))):
+        assert found[key] == short_hash(sorted(names))
+    assert (found["facts"], found["actions"]) == (task.fact_count, task.operator_count)
+
+
+@pytest.mark.parametrize("do", [outline, lambda file: load(file, file), lambda file: validate(file, file, file)])
+def test_ctrl_c_stops_parsing(monkeypatch, tmp_path, do):
+    """As if it had been pressed just before."""
+    domain, _ = write(tmp_path, ADL_DOMAIN, ADL_PROBLEM)
+    monkeypatch.setattr(julia, "_stop", signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        do(domain)
+
+
 def test_ctrl_c_stops_grounding(explosion):
     script = "import sys; from planrank.cli.main import main; main(sys.argv[1:])"
     process = start_python(script, "ground", *map(str, explosion))
@@ -202,6 +241,7 @@ def test_adl(tmp_path):
         ("(:action press", "(:derived (broken) (lit l1)) (:action press", Exit.UNSUPPORTED, "derived"),
         ("(lit ?l))))))", "(lit ?l)))))", Exit.BAD_PDDL, "domain.pddl:2:1"),
         ("lamp switch)", "lamp - switch switch - lamp)", Exit.BAD_PDDL, "lamp"),
+        ("lamp switch)", "lamp switch number)", Exit.BAD_PDDL, "domain.pddl:4:23: the type 'number' is PDDL's own"),
     ],
 )
 def test_mistakes_get_one_sentence(planrank, tmp_path, before, after, code, said):

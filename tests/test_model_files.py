@@ -2,18 +2,21 @@
 
 import json
 import os
+from dataclasses import asdict, fields
 
 import numpy as np
 import pytest
 from test_search import generate
 
 from planrank import PlanrankError, load, paths, solve
+from planrank.choices import RANKS
 from planrank.errors import Exit
 from planrank.learning.examples import build_example, cached_example
 from planrank.models import files
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
+from planrank.task import Rows
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def blocks(tmp_path):
 
 @pytest.fixture
 def model(blocks):
-    return Model.fresh(signature_of(load(*blocks)), Architecture(policy=True), seed=1)
+    return Model.fresh(signature_of(load(*blocks)), Architecture(), seed=1)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
@@ -96,6 +99,7 @@ def test_states_of_another_task_are_refused(tmp_path, blocks, model):
         ({"pooling": ("median",)}, "one or several different ones of sum, mean, max"),
         ({"messages": ()}, "one or several different ones of sum, mean, max"),
         ({"receivers": "all"}, "receivers is 'all', expected one of adds, effects"),
+        ({"rank": "all"}, "rank is 'all', expected one of actions, states, policy"),
     ],
 )
 def test_impossible_architectures_are_refused(wrong, said):
@@ -103,32 +107,84 @@ def test_impossible_architectures_are_refused(wrong, said):
         Architecture(**wrong)
 
 
-def test_a_model_without_policy_says_so(blocks):
+def test_a_model_that_ranks_states_says_so(blocks):
     task = load(*blocks)
-    model = Model.fresh(signature_of(task), Architecture())
-    with pytest.raises(PlanrankError, match="no policy"):
-        model.scorer(task).values_and_policy(task.packed(task.init)[None])
+    model = Model.fresh(signature_of(task), Architecture(rank="states"))
+    actions = Rows(np.array([0, 1], np.int32), np.zeros(1, np.int32))
+    with pytest.raises(PlanrankError, match="ranks states and scores no actions; train one with --rank actions"):
+        model.scorer(task).values_and_scores(task.packed(task.init)[None], actions)
+
+
+def older(file, model, **options):
+    """A file as it was written before there was `rank`."""
+    architecture = asdict(model.architecture)
+    architecture.pop("rank")
+    return written(file, model, architecture=json.dumps(architecture | options))
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
+@pytest.mark.parametrize("options", [{}, {"policy": False}])
+def test_files_older_than_rank_rank_states(tmp_path, blocks, name, options):
+    states = Model.fresh(signature_of(load(*blocks)), Architecture(rank="states"), seed=1)
+    found = Model.load(older(tmp_path / name, states, **options))
+    assert found.architecture == states.architecture and found.rank == "states" and not found.scores_actions
+    assert solve(*blocks, model=tmp_path / name).status == "solved"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "model.json"])
+def test_a_policy_of_an_older_kind_is_refused(tmp_path, blocks, planrank, name):
+    states = Model.fresh(signature_of(load(*blocks)), Architecture(rank="states"), seed=1)
+    file = older(tmp_path / name, states, policy=True)
+    said = "this model has a policy of an older kind; train it again with `planrank train --loss levin`"
+    with pytest.raises(PlanrankError, match=said) as error:
+        Model.load(file)
+    assert error.value.exit_code == Exit.USAGE and "\n" not in str(error.value)
+    if name == "model.json":
+        done = planrank("solve", *blocks, "--model", file, cwd=tmp_path)
+        assert done.returncode == Exit.USAGE and said in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_what_a_model_ranks_is_in_its_file(tmp_path, blocks, rank):
+    model = Model.fresh(signature_of(load(*blocks)), Architecture(rank=rank), seed=1)
+    model.save(tmp_path / "m.json")
+    again = Model.load(tmp_path / "m.json")
+    assert again.rank == rank and again.scores_actions == (rank != "states")
+    assert again.ranked_by("gbfs") == ("actions" if rank == "actions" else "states")
+    assert again.ranked_by("phs") == "states"
+    assert any(key.startswith("action") for key in again.weights) == again.scores_actions
+    other = {"states": "actions"}.get(rank, "states")
+    architecture = json.dumps(asdict(model.architecture) | {"rank": other})
+    with pytest.raises(PlanrankError, match="weights in this model file do not fit its architecture"):
+        Model.load(written(tmp_path / "wrong.json", model, architecture=architecture))
 
 
 def same_arrays(ours: dict, theirs: dict) -> bool:
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks):
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks, rank):
     plan = solve(*blocks).plan
-    shape = Architecture()
+    shape = Architecture(rank=rank)
     fresh = build_example(load(*blocks), plan, shape)
     for _ in range(2):
         kept = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
         assert same_arrays(kept.encoded, fresh.encoded)
         assert np.array_equal(kept.ranking.states, fresh.ranking.states)
-        assert kept.ranking.length == len(plan)
+        assert kept.ranking.length == len(plan) and type(kept.ranking) is type(fresh.ranking)
+        assert same_arrays(
+            *({f.name: getattr(one.ranking, f.name) for f in fields(fresh.ranking)} for one in (kept, fresh))
+        )
     (file,) = (tmp_path / "examples").iterdir()
     file.write_bytes(file.read_bytes()[:50])
     again = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
     assert same_arrays(again.encoded, fresh.encoded)
-    cached_example(*blocks, plan, Architecture(layers=1), folder=tmp_path / "examples")
+    cached_example(*blocks, plan, Architecture(layers=1, rank=rank), folder=tmp_path / "examples")
     assert len(list((tmp_path / "examples").iterdir())) == 2
+    other = {"states": "actions", "actions": "states"}[rank]
+    cached_example(*blocks, plan, Architecture(rank=other), folder=tmp_path / "examples")
+    assert len(list((tmp_path / "examples").iterdir())) == 3
 
 
 def test_examples_of_other_sources_are_not_used(tmp_path, blocks, monkeypatch):
@@ -157,7 +213,7 @@ def written(file, model, weights=None, **changed):
 
 
 def architecture_with(model, **changed) -> str:
-    return json.dumps({"layers": 2, "dim": 32, "policy": True} | changed)
+    return json.dumps({"layers": 2, "dim": 32, "rank": "actions"} | changed)
 
 
 HOSTILE = {
@@ -166,6 +222,8 @@ HOSTILE = {
     "true layers": lambda m: {"architecture": architecture_with(m, layers=True)},
     "layers as text": lambda m: {"architecture": architecture_with(m, layers="2")},
     "half a layer": lambda m: {"architecture": architecture_with(m, layers=1.5)},
+    "an unknown rank": lambda m: {"architecture": architecture_with(m, rank="sideways")},
+    "a rank that is a number": lambda m: {"architecture": architecture_with(m, rank=1)},
     "unknown option": lambda m: {"architecture": architecture_with(m, colour="red")},
     "no object": lambda m: {"architecture": "[]"},
     "deep brackets": lambda m: {"architecture": "[" * 100_000},

@@ -1,4 +1,4 @@
-"""Deduplication changes nothing: values and gradients equal those of the network over everything, in every shape."""
+"""Deduplication changes nothing: numbers and gradients equal those of the network over everything, in every shape."""
 
 import itertools
 import random
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_search import generate
 
 from planrank import Search, julia, load, solve
+from planrank.choices import RANKS
 from planrank.learning.examples import build_example
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.distinct_parts import PartsFinder
@@ -19,6 +20,7 @@ from planrank.models.hypergraph.network import forward
 from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
 from planrank.problems.random_problems import GENERATORS
+from planrank.task import Rows
 
 julia.module()  # before torch
 
@@ -39,7 +41,7 @@ shapes = st.builds(
     messages=st.sampled_from(POOLS),
     pooling=st.sampled_from(POOLS),
     receivers=st.sampled_from(["adds", "effects"]),
-    policy=st.booleans(),
+    rank=st.sampled_from(RANKS),
 )
 
 # Negative preconditions, a conditional effect, a quantified precondition and effect, costs, a negative goal.
@@ -99,78 +101,116 @@ def trainable(task, shape, seed=0) -> Trainable:
     return Trainable(Model.fresh(signature_of(task), shape, seed), torch.float64)
 
 
-def gradients(values, logits, parameter, seed):
-    weights = torch.tensor(np.random.default_rng(seed).normal(size=len(values)))
-    total = (values * weights).sum()
-    if logits is not None:
-        total = total + logits.square().sum()
+def applicable(task, states, seed=0) -> Rows:
+    """The operators that can be taken in each state, by the definition and in any order."""
+    rng, rows = random.Random(seed), []
+    for state in states:
+        facts = set(task.facts_in(state).tolist())
+        usable = [
+            o for o in range(task.operator_count)
+            if set(task.pre[o].tolist()) <= facts and not set(task.neg[o].tolist()) & facts
+        ]  # fmt: skip
+        rows.append(rng.sample(usable, len(usable)))
+    return Rows(np.cumsum([0, *map(len, rows)], dtype=np.int32), np.array([o for row in rows for o in row], np.int32))
+
+
+def gradients(values, scores, parameter, seed):
+    rng = np.random.default_rng(seed)
+    total = (values * torch.tensor(rng.normal(size=len(values)))).sum()
+    if scores is not None:
+        total = total + (scores * torch.tensor(rng.normal(size=len(scores)))).sum()
     (gradient,) = torch.autograd.grad(total, parameter)
     return gradient
 
 
 def deduplicated(net: Trainable, parts):
+    """Values, and the score of every action, of (task, states, actions)."""
     shape, finder = net.start.architecture, PartsFinder(parts[0][0], net.start.architecture)
-    for task, states in parts:
-        finder.add(task, states)
+    for task, states, actions in parts:
+        finder.add(task, states, actions if shape.scores_actions else None)
     found = finder.take()
     ready = prepare(found, shape, torch.float64)
-    return *forward(TorchArithmetic(torch.float64), net.weights(), net.start.signature, shape, ready), found
+    values, scores = forward(TorchArithmetic(torch.float64), net.weights(), net.start.signature, shape, ready)
+    return values, None if scores is None else scores[torch.from_numpy(found.actions.scored.places.astype(np.int64))]
 
 
 @settings(max_examples=60, deadline=None)
 @given(shape=shapes, name=st.sampled_from([*sorted(GENERATORS), "rooms"]), seed=st.integers(0, 5))
-def test_values_and_gradients_equal_those_of_the_plain_network(all_tasks, shape, name, seed):
+def test_values_scores_and_gradients_equal_those_of_the_plain_network(all_tasks, shape, name, seed):
     task = all_tasks[name]
     states = some_states(task, 30, seed)
+    actions = applicable(task, states, seed)
     net = trainable(task, shape, seed)
-    values, logits, parts = deduplicated(net, [(task, states)])
+    values, scores = deduplicated(net, [(task, states, actions)])
     graph = PlainGraph(task, net.start.signature, shape)
-    plain_values, plain_logits = plain_forward(graph, net.weights(), states)
+    plain_values, plain_scores = plain_forward(graph, net.weights(), states, actions)
     torch.testing.assert_close(values, plain_values)
-    if shape.policy:
-        rows = np.repeat(np.arange(len(states)), parts.actions.lengths)
-        plain_logits = plain_logits[rows, parts.actions.operators.astype(np.int64)]
-        torch.testing.assert_close(logits, plain_logits)
-    ours = gradients(values, logits, net.parameter, seed)
-    plain = gradients(plain_values, plain_logits, net.parameter, seed)
+    assert (scores is None) == (plain_scores is None) == (shape.rank == "states")
+    if scores is not None:
+        assert len(scores) == len(actions.values)
+        torch.testing.assert_close(scores, plain_scores)
+    ours = gradients(values, scores, net.parameter, seed)
+    plain = gradients(plain_values, plain_scores, net.parameter, seed)
     torch.testing.assert_close(ours, plain, rtol=1e-6, atol=1e-8)
     assert plain.abs().max() > 0
 
 
+def test_a_conditional_effect_counts_only_where_it_fires(all_tasks):
+    """States that differ in nothing but a condition: the plain network must have both cases to be compared in."""
+    task = all_tasks["rooms"]
+    states = some_states(task, 30)
+    graph = PlainGraph(task, signature_of(task), Architecture())
+    firing = set()
+    for state in states:
+        facts = set(task.facts_in(state).tolist())
+        for operator in applicable(task, state[None]).values.tolist():
+            edge = graph.signature.edges[int(graph.kind_of_operator[operator])]
+            seen = len(list(graph.literals.of(operator, edge, facts)))
+            firing.add((task.names("operators")[operator], seen))
+    assert len(firing) > len({name for name, _ in firing})
+
+
 @pytest.mark.parametrize("name", [*sorted(GENERATORS), "rooms"])
-def test_search_scores_equal_training_values_in_any_portions(all_tasks, name):
+@pytest.mark.parametrize("rank", RANKS)
+def test_search_scores_equal_training_values_in_any_portions(all_tasks, name, rank):
     task = all_tasks[name]
     states = some_states(task, 40)
-    model = Model.fresh(signature_of(task), Architecture(layers=3, policy=True), seed=3)
-    expected, _, _ = deduplicated(Trainable(model, torch.float64), [(task, states)])
+    actions = applicable(task, states)
+    model = Model.fresh(signature_of(task), Architecture(layers=3, rank=rank), seed=3)
+    expected, scores = deduplicated(Trainable(model, torch.float64), [(task, states, actions)])
+    close = {"rtol": 1e-4, "atol": 1e-4}
     for portion in (1, 7, len(states)):
+        starts = range(0, len(states), portion)
         scorer = model.scorer(task)
-        values = np.concatenate([scorer.values(states[i : i + portion]) for i in range(0, len(states), portion)])
-        np.testing.assert_allclose(values, expected.detach().numpy(), rtol=1e-4, atol=1e-4)
-    values, offsets, operators, log_probabilities = model.scorer(task).values_and_policy(states)
-    assert offsets[-1] == len(operators) == len(log_probabilities)
-    for i in range(len(states)):
-        row = slice(offsets[i], offsets[i + 1])
-        facts = set(task.facts_in(states[i]).tolist())
-        usable = [
-            o for o in range(task.operator_count)
-            if set(task.pre[o].tolist()) <= facts and not set(task.neg[o].tolist()) & facts
-        ]  # fmt: skip
-        assert sorted(operators[row].tolist()) == usable
-        assert not usable or abs(np.exp(log_probabilities[row]).sum() - 1) < 1e-5
+        values = np.concatenate([scorer.values(states[i : i + portion]) for i in starts])
+        np.testing.assert_allclose(values, expected.detach().numpy(), **close)
+        if scores is None:
+            continue
+        for either in (scorer, model.scorer(task)):  # one that knows the states, and one that does not
+            both = [
+                either.values_and_scores(states[i : i + portion], actions.part(i, min(i + portion, len(states))))
+                for i in starts
+            ]
+            found_values, found_scores = (np.concatenate(column) for column in zip(*both, strict=True))
+            np.testing.assert_allclose(found_values, expected.detach().numpy(), **close)
+            np.testing.assert_allclose(found_scores, scores.detach().numpy(), **close)
 
 
-def test_a_batch_may_mix_tasks(tmp_path):
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_a_batch_may_mix_tasks(tmp_path, rank):
     """Indices are offset right: values do not depend on what else is in the batch."""
     for name in ("blocksworld", "spanner", "ferry"):
         parts = []
         for seed in (1, 2, 3):
             task = load(*generate(tmp_path, name, seed))
-            parts.append((task, some_states(task, 15, seed)))
-        net = trainable(parts[0][0], Architecture(layers=2))
-        mixed, _, _ = deduplicated(net, parts)
-        alone = torch.cat([deduplicated(net, [part])[0] for part in parts])
-        torch.testing.assert_close(mixed, alone)
+            states = some_states(task, 15, seed)
+            parts.append((task, states, applicable(task, states, seed)))
+        net = trainable(parts[0][0], Architecture(layers=2, rank=rank))
+        mixed, scores = deduplicated(net, parts)
+        alone = [deduplicated(net, [part]) for part in parts]
+        torch.testing.assert_close(mixed, torch.cat([values for values, _ in alone]))
+        if rank == "actions":
+            torch.testing.assert_close(scores, torch.cat([own for _, own in alone]))
 
 
 def rewritten(problem: str, rng: random.Random) -> str:
@@ -209,6 +249,18 @@ def test_values_do_not_depend_on_names_or_order(tmp_path, name, seed):
     assert values[0] == pytest.approx(values[1], rel=1e-4)
     best = [np.sort(model.scorer(task).values(children_of_init(task))) for task in (one, two)]
     np.testing.assert_allclose(*best, rtol=1e-4)
+    scores = [scores_by_schema(model, task) for task in (one, two)]
+    assert [schema for schema, _ in scores[0]] == [schema for schema, _ in scores[1]]
+    np.testing.assert_allclose(*[[score for _, score in found] for found in scores], rtol=1e-4, atol=1e-5)
+
+
+def scores_by_schema(model, task) -> list[tuple[str, float]]:
+    """Of the actions in the initial state, without their objects."""
+    state = task.packed(task.init)[None]
+    actions = applicable(task, state)
+    _, scores = model.scorer(task).values_and_scores(state, actions)
+    names = task.names("operators")
+    return sorted((names[o].strip("()").split()[0], u) for o, u in zip(actions.values, scores.tolist(), strict=True))
 
 
 def children_of_init(task) -> np.ndarray:
@@ -218,18 +270,21 @@ def children_of_init(task) -> np.ndarray:
     return search.expand(1).copy()
 
 
-def test_examples_carry_the_policy_in_the_order_of_the_ranking(tmp_path):
+@pytest.mark.parametrize("rank", ["actions", "policy"])
+def test_examples_carry_the_scores_in_the_order_of_the_ranking(tmp_path, rank):
     files = generate(tmp_path, "blocksworld", 1)
     task, plan = load(*files), solve(*files, heuristic="ff").plan
-    example = build_example(task, plan, Architecture(policy=True))
-    count = len(example.ranking.action)
-    actions = HYPERGRAPH.parts(example.encoded, Architecture(policy=True)).actions
-    np.testing.assert_array_equal(actions.operators[:count], example.ranking.action)
-    values, log_policy = Trainable(Model.fresh(signature_of(task), Architecture(policy=True)))(example)
-    assert len(values) == len(example.ranking.states)
-    rows = np.diff(example.ranking.action_offsets)
-    first = log_policy[: rows[0]].exp().sum().item()
-    assert first == pytest.approx(1, abs=1e-5)
+    shape = Architecture(rank=rank)
+    example = build_example(task, plan, shape)
+    model = Model.fresh(signature_of(task), shape)
+    seen, ranking = Trainable(model)(example), example.ranking
+    scored = HYPERGRAPH.parts(example.encoded, shape).actions.scored
+    assert len(seen.values) == len(ranking.states) == len(plan) + 1 == len(scored.lengths)
+    assert len(scored.places) == len(ranking.action) and scored.lengths[-1] == 0
+    assert len(seen.scores) == len(scored.counts) == scored.lengths.sum() and scored.counts.sum() == len(ranking.action)
+    values, scores = model.scorer(task).values_and_scores(ranking.states, ranking.actions)
+    np.testing.assert_allclose(seen.values.detach(), values, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(seen.scores.detach()[scored.places.astype(np.int64)], scores, rtol=1e-4, atol=1e-5)
 
 
 def test_deduplication_merges_much(all_tasks):

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from scorers import Classical, Distinct, expansions, textbook_expansions
+from scorers import Classical, Distinct, expansions, log_policy, textbook_expansions
 
 from planrank import Heuristic, PlanrankError, Search, load, paths, solve
 from planrank.choices import POLICY_SEARCHES
@@ -44,9 +44,8 @@ def test_a_policy_that_knows_the_way_leads_straight_to_the_goal(files):
         state = state - set(task.delete[operator].tolist()) | set(task.add[operator].tolist())
 
     class Knowing(Distinct):
-        def policy(self, state):
-            usual = super().policy(state)
-            return {o: -1e-6 if chosen.get(state) == o else log - 50 for o, log in usual.items()}
+        def scores(self, state):
+            return {o: u - 50 * (chosen.get(state) == o) for o, u in super().scores(state).items()}
 
     for name in POLICY_SEARCHES:
         search = Search(task, name)
@@ -57,10 +56,11 @@ def test_a_policy_that_knows_the_way_leads_straight_to_the_goal(files):
 
 @pytest.mark.parametrize("name", POLICY_SEARCHES)
 @pytest.mark.parametrize("batch", [1, 8])
-def test_a_model_with_a_policy_finds_plans(files, tmp_path, name, batch):
+@pytest.mark.parametrize("rank", ["policy", "actions"])
+def test_a_model_with_a_policy_finds_plans(files, tmp_path, name, batch, rank):
     task = load(*files)
     file = tmp_path / "model.safetensors"
-    Model.fresh(signature_of(task), Architecture(policy=True)).save(file)
+    Model.fresh(signature_of(task), Architecture(rank=rank)).save(file)
     result = solve(*files, name, model=file, batch=batch)
     assert (result.status, result.search, result.heuristic) == ("solved", name, "model:model")
 
@@ -69,7 +69,7 @@ def test_a_model_with_a_policy_finds_plans(files, tmp_path, name, batch):
 def test_what_has_no_policy_is_refused(files, tmp_path, monkeypatch, name):
     task = load(*files)
     file = tmp_path / "model.safetensors"
-    Model.fresh(signature_of(task), Architecture()).save(file)
+    Model.fresh(signature_of(task), Architecture(rank="states")).save(file)
     with pytest.raises(PlanrankError, match="needs a policy, which this model has not") as error:
         solve(*files, name, model=file)
     assert str(file) in str(error.value)
@@ -90,19 +90,45 @@ def test_what_has_no_policy_is_refused(files, tmp_path, monkeypatch, name):
 def test_policies_that_do_not_fit_are_refused(files):
     task = load(*files)
 
-    def insert(offsets, operators, logs, name="phs"):
+    def insert(logs, name="phs", values=(0.0,)):
         search = Search(task, name)
         search.expand()
-        search.insert(np.zeros(1), (np.array(offsets), np.array(operators), np.array(logs)))
+        search.insert(np.array(values), np.array(logs))
         search.expand()
 
-    unfit = [([0], [], []), ([0, 2], [0, 1], [0.0]), ([0, 3], [0, 1], [0.0, 0.0]), ([1, 2], [0, 1], [0.0, 0.0])]
-    unfit += [([0, 1], [task.operator_count], [0.0]), ([0, 1], [-1], [0.0]), ([0, 1], [0], [np.nan]), ([0, 0], [], [])]
-    for arguments in unfit:
-        with pytest.raises(PlanrankError):
-            insert(*arguments)
+    search = Search(task, "phs")
+    search.expand()
+    count = len(search.applicable().values)
+    insert([0.0] * count)
+    for logs, said in [
+        ([], f"0 numbers for {count} applicable operators"),
+        ([0.0] * (count - 1), f"{count - 1} numbers for {count} applicable operators"),
+        ([0.0] * (count + 1), f"{count + 1} numbers for {count} applicable operators"),
+        ([np.nan] * count, "not a number"),
+    ]:
+        with pytest.raises(PlanrankError, match=said):
+            insert(logs)
+    with pytest.raises(PlanrankError, match="2 values for 1 states"):
+        insert([0.0] * count, values=(0.0, 1.0))
     with pytest.raises(PlanrankError, match="takes no policy"):
-        insert([0, 1], [0], [0.0], "gbfs")
+        insert([0.0] * count, "gbfs")
+
+
+def test_the_operators_asked_for_are_the_applicable_ones(files):
+    task = load(*files)
+    scorer, search = Distinct(task), Search(task, "phs", batch=5)
+    seen = 0
+    while len(states := search.expand()) and seen < 60:
+        rows = search.applicable()
+        for i, state in enumerate(states):
+            assert sorted(rows[i].tolist()) == sorted(scorer.scores(scorer.facts(state)))
+        seen += len(states)
+        logs = log_policy(search, scorer, states)
+        for i in range(len(states)):
+            row = logs[rows.offsets[i] : rows.offsets[i + 1]]
+            assert len(row) == 0 or abs(np.exp(row).sum() - 1) < 1e-5
+        search.insert(scorer.values(states), logs)
+    assert seen > 10
 
 
 def test_other_searches_do_not_ask_for_a_policy(files):

@@ -7,9 +7,13 @@ import pytest
 from graphs import Graph, Nodes, open_lists, random_graph
 
 from planrank import PlanrankError, Search, load, paths, solve
-from planrank.learning.ranking import ranking_of_plan
+from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan
 from planrank.problems.random_problems import GENERATORS
 
+SIZES = {
+    "blocksworld": {"blocks": 5}, "elevators": {"passengers": 2}, "ferry": {"locations": 3, "cars": 2},
+    "gripper": {"balls": 3}, "npuzzle": {"side": 2}, "spanner": {"spanners": 3, "nuts": 2, "locations": 3},
+}  # fmt: skip
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
 
 
@@ -26,6 +30,113 @@ def any_path(graph: Graph, rng: random.Random) -> list[int]:
         else:
             found.append(path)
     return max(found, key=len)
+
+
+def applicable(task, facts: frozenset[int]) -> list[int]:
+    """The operators whose preconditions hold, by the definition."""
+    return [
+        o for o in range(task.operator_count)
+        if set(task.pre[o].tolist()) <= facts and not set(task.neg[o].tolist()) & facts
+    ]  # fmt: skip
+
+
+def successor(task, facts: frozenset[int], operator: int) -> frozenset[int]:
+    """By the definition, conditional effects included: adding wins."""
+    added, deleted = set(task.add[operator].tolist()), set(task.delete[operator].tolist())
+    pre, neg, add, delete = (task._rows(f"cond_{name}") for name in ("pre", "neg", "add", "del"))
+    offsets = task._column("cond_offsets")
+    for effect in range(offsets[operator], offsets[operator + 1]):
+        if set(pre[effect].tolist()) <= facts and not set(neg[effect].tolist()) & facts:
+            added |= set(add[effect].tolist())
+            deleted |= set(delete[effect].tolist())
+    return frozenset(facts - deleted | added)
+
+
+class PlanEntries:
+    """A plan's states as sets of facts, its operators, and of every state but the last (operator, cost, child)."""
+
+    def __init__(self, task, plan: list[str]):
+        number = {name: o for o, name in enumerate(task.names("operators"))}
+        self.operators = [number[step] for step in plan]
+        self.states = [frozenset(task.init.tolist())]
+        self.rows = []
+        for operator in self.operators:
+            facts = self.states[-1]
+            row = applicable(task, facts)
+            self.rows.append([(o, float(task.costs[o]), successor(task, facts, o)) for o in row])
+            self.states.append(successor(task, facts, operator))
+        costs = [float(task.costs[o]) for o in self.operators]
+        self.g = [sum(costs[:i]) for i in range(len(plan) + 1)]
+        self.to_goal = [sum(costs[i:]) for i in range(len(plan) + 1)]
+
+
+def check_entries(task, plan):
+    ranking, expected = entry_ranking_of_plan(task, plan), PlanEntries(task, plan)
+    length = len(plan)
+    assert ranking.length == length and len(ranking.states) == length + 1
+    assert [frozenset(task.facts_in(state).tolist()) for state in ranking.states] == expected.states
+    assert ranking.path_g.tolist() == expected.g and ranking.cost_to_goal.tolist() == expected.to_goal
+    assert len(ranking.action_offsets) == length + 1 and ranking.action_offsets[0] == 0
+    assert len(ranking.action) == len(ranking.action_cost) == len(ranking.leads_to) == ranking.action_offsets[-1]
+    for i, row in enumerate(expected.rows):
+        part = slice(*ranking.action_offsets[i : i + 2])
+        places = {state: number for number, state in enumerate(expected.states)}
+        wanted = {o: (cost, places.get(child, -1)) for o, cost, child in row}
+        columns = (ranking.action_cost[part].tolist(), ranking.leads_to[part].tolist())
+        found = dict(zip(ranking.action[part].tolist(), zip(*columns, strict=True), strict=True))
+        assert found == wanted and len(found) == part.stop - part.start
+        assert ranking.action[part][ranking.chosen[i]] == expected.operators[i]
+        assert ranking.leads_to[part][ranking.chosen[i]] == i + 1
+    rows = ranking.actions
+    assert len(rows) == length + 1 and len(rows[length]) == 0
+    assert all(sorted(rows[i].tolist()) == [o for o, _, _ in row] for i, row in enumerate(expected.rows))
+    return ranking
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_entries_are_those_of_the_definition(seed):
+    rng = random.Random(seed)
+    graph = random_graph(rng, costs=(0, 1, 2, 9) if seed % 2 else (0.5, 1.25, 7))
+    path = any_path(graph, rng)
+    task = graph.task()
+    ranking = check_entries(task, graph.steps(path))
+    node = Nodes(task).of(ranking.states)
+    assert node.tolist() == path
+    for i, state in enumerate(path[:-1]):  # once more, by the graph alone
+        part = slice(*ranking.action_offsets[i : i + 2])
+        to = [path.index(child) if child in path else -1 for child, _ in graph.children(state)]
+        assert sorted(ranking.leads_to[part].tolist()) == sorted(to)
+
+
+def test_graphs_have_actions_that_lead_to_other_states_of_the_plan():
+    kinds = set()
+    for seed in range(60):
+        rng = random.Random(seed)
+        graph = random_graph(rng)
+        path = any_path(graph, rng)
+        ranking = entry_ranking_of_plan(graph.task(), graph.steps(path))
+        here = np.repeat(np.arange(ranking.length), np.diff(ranking.action_offsets))
+        to = ranking.leads_to
+        kinds |= set(
+            np.select([to < 0, to < here, to == here, to == here + 1], ["off", "back", "stay", "next"], "skip")
+        )
+    assert kinds == {"off", "back", "stay", "next", "skip"}
+
+
+@pytest.mark.parametrize("name", sorted(GENERATORS))
+def test_entries_of_real_plans(tmp_path, name):
+    problem = tmp_path / "p.pddl"
+    problem.write_text(GENERATORS[name](random.Random(2), "p", **SIZES[name]))
+    domain = paths.shared() / "domains" / name / "domain.pddl"
+    check_entries(load(domain, problem), solve(domain, problem, "gbfs", "ff").plan)
+
+
+def test_entries_where_effects_have_conditions():
+    from test_network import ADL_DOMAIN, ADL_PROBLEM
+
+    plan = solve(ADL_DOMAIN, ADL_PROBLEM, "astar", "blind").plan
+    ranking = check_entries(load(ADL_DOMAIN, ADL_PROBLEM), plan)
+    assert len(set(ranking.action_cost.tolist())) > 1
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -89,21 +200,24 @@ GRAPH = Graph(((0, 1, 1), (1, 0, 1), (1, 2, 1), (2, 3, 1), (3, 2, 1)), 0, frozen
         (["(go e0 n0 n1)", "(go e2 n1 n2)", "(go e3 n2 n3)"], "reached after step 2 already, but the plan has 3"),
     ],
 )
-def test_what_is_no_plan_is_refused(steps, said):
+@pytest.mark.parametrize("made", [ranking_of_plan, entry_ranking_of_plan])
+def test_what_is_no_plan_is_refused(steps, said, made):
     with pytest.raises(PlanrankError, match=said) as found:
-        ranking_of_plan(GRAPH.task(), steps)
+        made(GRAPH.task(), steps)
     assert found.value.kind == "meaning" and "\n" not in str(found.value)
 
 
-def test_an_initial_state_that_is_a_goal_has_nothing_to_teach():
+@pytest.mark.parametrize("made", [ranking_of_plan, entry_ranking_of_plan])
+def test_an_initial_state_that_is_a_goal_has_nothing_to_teach(made):
     graph = Graph(((0, 1, 1), (1, 2, 1)), 0, frozenset({0}))
     with pytest.raises(PlanrankError, match="the initial state is a goal"):
-        ranking_of_plan(graph.task(), [])
+        made(graph.task(), [])
 
 
-def test_the_ranking_outlives_its_task():
+@pytest.mark.parametrize("made", [ranking_of_plan, entry_ranking_of_plan])
+def test_the_ranking_outlives_its_task(made):
     graph = Graph(((0, 1, 1), (1, 2, 1), (0, 2, 5)), 0, frozenset({2}))
-    ranking = ranking_of_plan(graph.task(), graph.steps([0, 1, 2]))
+    ranking = made(graph.task(), graph.steps([0, 1, 2]))
     before = ranking.states.copy()
     for _ in range(20):
         Search(graph.task()).release()

@@ -149,7 +149,7 @@ COSTLY_DOMAIN = """(define (domain costly) (:requirements :strips :action-costs)
 def road(*tolls: str) -> str:
     """A problem with one way only, where each next place costs its toll."""
     places = [f"x{i}" for i in range(len(tolls) + 1)]
-    steps = " ".join(f"(next {a} {b}) (= (toll {b}) {toll})" for a, b, toll in zip(places, places[1:], tolls))
+    steps = " ".join(f"(next x{i} x{i + 1}) (= (toll x{i + 1}) {toll})" for i, toll in enumerate(tolls))
     return (
         f"(define (problem road) (:domain costly) (:objects {' '.join(places)}) (:init (at x0) (= (toll x0) 0) {steps})"
         f" (:goal (at {places[-1]})) (:metric minimize (total-cost)))"

@@ -11,7 +11,7 @@ import pytest
 from conftest import interrupt, start_python
 from scorers import Classical, Distinct, expansions, textbook_expansions
 
-from planrank import Heuristic, PlanrankError, Search, load, paths, solve
+from planrank import Heuristic, PlanrankError, Search, julia, load, paths, solve
 from planrank.errors import Exit
 from planrank.models import library
 from planrank.models.hypergraph.architecture import Architecture
@@ -48,6 +48,7 @@ def fresh(files, **shape) -> Model:
 @pytest.fixture
 def alone(tmp_path, monkeypatch):
     """Neither the user's models nor those that are library."""
+    julia.module()  # while its sources are where they are
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(library.paths, "shared", lambda: tmp_path / "share")
     return tmp_path
@@ -93,7 +94,7 @@ def test_a_batch_is_scored_in_one_call(files):
     assert sizes[0] < sizes[1]
 
 
-@pytest.mark.parametrize("search", ["astar", "phs"])
+@pytest.mark.parametrize("search", ["astar", "phs"])  # with entries: test_entry_search.py
 def test_scoring_in_portions_changes_nothing(files, search, monkeypatch):
     task = load(*files)
     whole, parts = Search(task, search, batch=50), Search(task, search, batch=50)
@@ -107,10 +108,11 @@ def test_scoring_in_portions_changes_nothing(files, search, monkeypatch):
     assert parts.statistics() == whole.statistics() and parts.plan() == whole.plan()
 
 
-def test_a_large_batch_of_a_large_task_keeps_the_time_limit(tmp_path):
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_a_large_batch_of_a_large_task_keeps_the_time_limit(tmp_path, rank):
     """One batch would take far longer than the limit."""
     blocks = generate(tmp_path, "blocksworld", blocks=60)
-    fresh(blocks).save(tmp_path / "mine.safetensors")
+    fresh(blocks, rank=rank).save(tmp_path / "mine.safetensors")
     result = solve(*blocks, "gbfs", model=tmp_path / "mine.safetensors", batch=2000, time_limit=4)
     assert result.status == "out of time" and result.total_seconds < 6
 
@@ -194,9 +196,76 @@ def test_which_model_is_found(blocks, alone):
     assert solve(*blocks).heuristic == "model:blocksworld"
     fresh(blocks).save(alone / "planrank-models/c.safetensors")
     assert solve(*blocks).heuristic == "model:c"
-    assert library.fitting_model(task, with_policy=True) is None
-    fresh(blocks, policy=True).save(home / "model.json")
-    assert library.fitting_model(task, with_policy=True) == home / "model.json"
+    assert library.fitting_model(task, ("policy",)) is None
+    fresh(blocks, rank="policy").save(home / "model.json")
+    assert library.fitting_model(task, ("policy",)) == home / "model.json"
+    assert library.fitting_model(task, ("states",)) is None
+    assert library.fitting_model(task, ("policy", "actions")) == library.TRAINED / "c.safetensors"
+
+
+def test_the_model_found_ranks_what_was_asked_for(blocks, alone):
+    (alone / "planrank-models").mkdir()
+    for number, rank in enumerate(("actions", "states", "policy")):
+        file = alone / f"planrank-models/{rank}.safetensors"
+        fresh(blocks, rank=rank).save(file)
+        os.utime(file, (number, number))  # the policy is the newest
+    assert solve(*blocks).heuristic == "model:policy"
+    assert solve(*blocks, rank="actions").heuristic == "model:actions"
+    assert solve(*blocks, rank="states").heuristic == "model:policy"
+    assert solve(*blocks, "phs").heuristic == "model:policy"
+    assert solve(*blocks, "phs", rank="states").heuristic == "model:policy"
+    assert solve(*blocks, "lazy").heuristic == "ff"
+    (alone / "planrank-models/policy.safetensors").unlink()
+    assert solve(*blocks).heuristic == solve(*blocks, rank="states").heuristic == "model:states"
+    assert solve(*blocks, "phs").heuristic == "model:actions"
+    (alone / "planrank-models/states.safetensors").unlink()
+    assert solve(*blocks).heuristic == "model:actions"
+    assert solve(*blocks, rank="states").heuristic == "ff"
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"model": "states", "rank": "actions"}, "this model ranks states, and ranking actions was asked for"),
+        ({"model": "policy", "rank": "actions"}, "this model ranks states, and ranking actions was asked for"),
+        ({"model": "actions", "rank": "states"}, "this model ranks actions, and ranking states was asked for"),
+        ({"heuristic": "ff", "rank": "actions"}, "the heuristic ff ranks states, and ranking actions was asked for"),
+        ({"model": "states", "search": "phs"}, "phs needs a policy, which this model has not"),
+        ({"model": "actions", "search": "lazy"}, "this model ranks actions: take gbfs, which does the same"),
+        ({"rank": "actions"}, "no model that ranks actions was found for the domain blocksworld; `planrank train"),
+        ({"rank": "actions", "search": "phs"}, "phs ranks no actions; astar, gbfs and wastar do"),
+        ({"rank": "actions", "search": "bfs"}, "bfs ranks no actions; astar, gbfs and wastar do"),
+        ({"rank": "actions", "search": "lazy"}, "lazy ranks no actions; astar, gbfs and wastar do"),
+        ({"model": "actions", "search": "bfs"}, "bfs is guided by nothing, so it takes no model"),
+        ({"rank": "sideways"}, "unknown rank `sideways`; known: actions, states"),
+        ({"rank": "policy", "model": "policy"}, "unknown rank `policy`; known: actions, states"),
+    ],
+)
+def test_ranks_that_do_not_fit(blocks, alone, options, said):
+    if "model" in options:
+        fresh(blocks, rank=options["model"]).save(alone / "mine.safetensors")
+        options = options | {"model": alone / "mine.safetensors"}
+    with pytest.raises(PlanrankError) as error:
+        solve(*blocks, **options)
+    assert said in str(error.value) and error.value.exit_code == Exit.USAGE and "\n" not in str(error.value)
+
+
+def test_ranks_that_do_not_fit_are_one_sentence_of_the_command(planrank, blocks, tmp_path):
+    for rank in ("actions", "states"):
+        fresh(blocks, rank=rank).save(tmp_path / f"{rank}.safetensors")
+    bare = tmp_path / "bare.pddl"  # a domain that has no model
+    bare.write_text(BLOCKS.read_text().replace("(domain blocksworld)", "(domain elsewhere)"))
+    problem = tmp_path / "elsewhere.pddl"
+    problem.write_text(blocks[1].read_text().replace("(:domain blocksworld)", "(:domain elsewhere)"))
+    for files, arguments, said in [
+        (blocks, ["--model", "states.safetensors", "--rank", "actions"], "ranks states, and ranking actions"),
+        (blocks, ["--model", "actions.safetensors", "--rank", "states"], "ranks actions, and ranking states"),
+        ((bare, problem), ["--rank", "actions"], "no model that ranks actions was found for the domain elsewhere"),
+        (blocks, ["--rank", "policy"], "--rank"),
+    ]:
+        done = planrank("solve", *files, *arguments, cwd=tmp_path)
+        assert done.returncode == Exit.USAGE and said in done.stderr and "Traceback" not in done.stderr, arguments
+        assert not (tmp_path / "sas_plan").exists()
 
 
 def test_stray_files_among_the_models_are_passed_by(planrank, blocks, tmp_path):
@@ -238,7 +307,7 @@ def test_models_that_cannot_be_used(blocks, alone, case):
 def endless(tmp_path):
     """A large task, and a model that knows nothing of it."""
     files = generate(tmp_path, "blocksworld", blocks=30)
-    fresh(files).save(tmp_path / "mine.safetensors")
+    fresh(files, rank="states").save(tmp_path / "mine.safetensors")
     return files
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from planrank import PlanrankError, julia, load, paths, solve
+from planrank.choices import LOSSES
 from planrank.errors import Exit
 from planrank.learning import checkpoints
 from planrank.learning.config import TrainConfig
@@ -29,6 +30,7 @@ julia.module()  # before torch
 
 
 from planrank.learning import trainer  # noqa: E402
+from planrank.learning.trainable import Evaluated  # noqa: E402
 from planrank.models.model import Model  # noqa: E402
 
 BLOCKS = paths.shared() / "domains/blocksworld"
@@ -89,18 +91,22 @@ def test_a_missing_tensorboard_is_told_at_once(config, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_training_lowers_the_loss(config, tmp_path):
-    wanted = config(steps=300, layers=2, dim=8, validate_every=300, log_every=50)
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_training_lowers_the_loss(config, tmp_path, rank):
+    wanted = config(steps=300, layers=2, dim=8, validate_every=300, log_every=50, rank=rank)
     train(wanted, say=silent)
     log = tmp_path / "m.training" / name_of(wanted) / "log.jsonl"
     rows = [row for row in map(json.loads, log.read_text().splitlines()) if "loss" in row]
     assert rows[-1]["loss"] < 0.7 * rows[0]["loss"] and rows[-1]["zero_one"] < rows[0]["zero_one"]
 
 
-@pytest.mark.parametrize("loss", ["lgbfs", "lrt", "l2", "lbe", "levin"])
-def test_every_loss_trains(config, loss):
-    model = train(config(loss=loss, steps=10), say=silent)
-    assert model.architecture.policy == (loss == "levin")
+@pytest.mark.parametrize("rank", ["actions", "states"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_trains(config, loss, rank):
+    if loss == "levin":
+        rank = "policy"
+    model = train(config(loss=loss, steps=10, rank=rank), say=silent)
+    assert model.rank == rank and model.scores_actions == (rank != "states")
     assert all(np.isfinite(array).all() for array in model.weights.values())
 
 
@@ -135,12 +141,13 @@ def test_several_seeds_keep_the_best(config, tmp_path):
     assert model.metadata["training"]["seed"] == min(figures, key=figures.get)
 
 
-def test_a_trained_model_beats_an_untrained_one(config, labelled):
-    wanted = config(steps=400, layers=2, dim=8, validate_every=400)
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_a_trained_model_beats_an_untrained_one(config, labelled, rank):
+    wanted = config(steps=400, layers=2, dim=8, validate_every=400, rank=rank)
     trained = train(wanted, say=silent)
     tasks = [load(one.domain, one.problem) for one in split(find_instances(labelled))["test"]]
     untrained = Model.fresh(trained.signature, trained.architecture, wanted.seed)
-    after, before = (searched(tasks, model.scorer, max_expansions=2000) for model in (trained, untrained))
+    after, before = (searched(tasks, model.scorer, rank=rank, max_expansions=2000) for model in (trained, untrained))
     assert after.solved == len(tasks) and 2 * after.expansions < before.expansions
 
 
@@ -193,6 +200,50 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):
     assert [row["step"] for row in rows if "loss" in row] == list(range(10, 1501, 10))
 
 
+def test_a_checkpoint_of_another_rank_is_refused(config):
+    train(config(steps=20), say=silent)
+    said = "another configuration: rank was actions, now states; train without --resume"
+    with pytest.raises(PlanrankError, match=said) as error:
+        train(config(steps=20, rank="states"), resume=True, say=silent)
+    assert error.value.exit_code == Exit.USAGE
+    with pytest.raises(PlanrankError, match=r"loss was lstar, now levin, .*rank was actions, now policy"):
+        train(config(steps=20, loss="levin"), resume=True, say=silent)
+
+
+@pytest.mark.parametrize("rank", ["actions", "states", "policy"])
+def test_training_that_goes_on_gives_the_same_weights(config, tmp_path, rank, monkeypatch):
+    """Stopped after the checkpoint of step 40, and gone on with."""
+    options = {"rank": rank, "loss": "levin" if rank == "policy" else "lstar"}
+    whole = config(out=str(tmp_path / "whole.safetensors"), **options)
+    train(whole, say=silent)
+    halves, real = config(**options), trainer.TrainingState.take_step
+
+    def stops(state, *arguments):
+        if state.step == 45:
+            raise KeyboardInterrupt
+        return real(state, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(trainer.TrainingState, "take_step", stops)
+        train(halves, say=silent)
+    train(halves, resume=True, say=silent)
+    assert weights_of(halves.out) == weights_of(whole.out)
+
+
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_both_ranks_are_trained_by_the_command_and_solve(planrank, labelled, tmp_path, rank):
+    options = ("--steps", 30, "--dim", 4, "--layers", 1, "--max-instances", 4, "--out", "m.safetensors")
+    done = planrank("train", "--domain", labelled, "--rank", rank, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert Model.load(tmp_path / "m.safetensors").rank == rank
+    instance = find_instances(labelled)[0]
+    arguments = ("--model", "m.safetensors", "--rank", rank, "--json", "-")
+    done = planrank("solve", instance.domain, instance.problem, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["status"] == "solved" and (found["evaluated"] == found["expanded"]) == (rank == "actions")
+
+
 def test_another_configuration_is_named(config):
     first = config(steps=20)
     train(first, say=silent)
@@ -214,13 +265,13 @@ def test_other_instances_are_noticed(config, labelled, tmp_path):
 
 @pytest.fixture
 def breaks_at_step_26(monkeypatch):
-    real, calls = trainer.loss, []
+    real, calls = Evaluated.loss, []
 
     def loss(*arguments, **options):
         calls.append(1)
         return real(*arguments, **options) * (float("nan") if len(calls) == 26 else 1)
 
-    monkeypatch.setattr(trainer, "loss", loss)
+    monkeypatch.setattr(Evaluated, "loss", loss)
 
 
 def test_a_loss_that_is_not_finite_is_named_and_the_checkpoint_kept(config, tmp_path, breaks_at_step_26):

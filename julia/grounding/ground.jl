@@ -6,18 +6,19 @@ struct RowsBuilder
     offsets::Vector{Int32}
     values::Vector{Int32}
     slots::Vector{Int32}
+    ticker::Ticker
 end
 
-RowsBuilder() = RowsBuilder(Int32[1], Int32[], Int32[])
+RowsBuilder(ticker::Ticker) = RowsBuilder(Int32[1], Int32[], Int32[], ticker)
 Base.length(b::RowsBuilder) = length(b.offsets) - 1
 
 @inline function Base.push!(b::RowsBuilder, value::Integer, slot::Integer)
-    push!(b.values, value)
-    push!(b.slots, slot)
+    push_within!(b.ticker, b.values, value)
+    push_within!(b.ticker, b.slots, slot)
     return b
 end
 
-close_row!(b::RowsBuilder) = push!(b.offsets, length(b.values) + 1)
+close_row!(b::RowsBuilder) = push_within!(b.ticker, b.offsets, length(b.values) + 1)
 open_row(b::RowsBuilder) = @view b.values[b.offsets[end]:end]
 Rows(b::RowsBuilder) = Rows(b.offsets, b.values)
 
@@ -48,8 +49,8 @@ function Instantiation(g::Grounder)
         base[p] = facts
         g.relations[p].fluent && (facts += g.relations[p].count)
     end
-    Instantiation(g, Vector{Int32}[], base, Int32[], RowsBuilder(), Int32[], (RowsBuilder() for _ in 1:4)..., Int32[1],
-                  (RowsBuilder() for _ in 1:4)..., Int32[])
+    rows(count) = (RowsBuilder(g.ticker) for _ in 1:count)
+    Instantiation(g, Vector{Int32}[], base, Int32[], rows(1)..., Int32[], rows(4)..., Int32[1], rows(4)..., Int32[])
 end
 
 "The literals of a schema in the names of its rule, ready to be looked up."
@@ -69,6 +70,7 @@ end
 
 function push_facts!(rows::RowsBuilder, it::Instantiation, list::LiteralList, binding::Vector{Int32})
     for k in eachindex(list.atoms)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(it.g)
         fact = fact_of(it, list.atoms[k], binding)
         fact == 0 || push!(rows, fact, list.slots[k])
     end
@@ -77,6 +79,7 @@ end
 "As push_facts!, but deletes that are also added are left out: adding wins."
 function push_deletes!(rows::RowsBuilder, it::Instantiation, list::LiteralList, binding::Vector{Int32}, added)
     for k in eachindex(list.atoms)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(it.g)
         fact = fact_of(it, list.atoms[k], binding)
         fact == 0 || fact in added || push!(rows, fact, list.slots[k])
     end
@@ -171,13 +174,14 @@ function instantiate_one!(it::Instantiation, s::SchemaInstructions, binding::Vec
     push_facts!(it.neg, it, s.neg, binding)
     push_literals!(it.pre, it.neg, more)
     foreach(close_row!, (it.pre, it.neg, it.add, it.del))
-    push!(it.cond_offsets, length(it.cond_slot) + 1)
-    push!(it.op_schema, s.number)
+    ticker = it.g.ticker
+    push_within!(ticker, it.cond_offsets, length(it.cond_slot) + 1)
+    push_within!(ticker, it.op_schema, s.number)
     for name in s.parameters
         push!(it.op_args, binding[name], 0)
     end
     close_row!(it.op_args)
-    push!(it.op_cost, operator_cost(costs, s.number, it.g, binding, s.cost))
+    push_within!(ticker, it.op_cost, operator_cost(costs, s.number, it.g, binding, s.cost))
 end
 
 function push_literals!(pre::RowsBuilder, neg::RowsBuilder, literals::Vector{GroundLiteral})
@@ -233,7 +237,7 @@ function push_effect!(it::Instantiation, e::EffectInstructions, binding::Vector{
         foreach(reopen_row!, rows)
     else
         foreach(close_row!, rows)
-        push!(it.cond_slot, e.number)
+        push_within!(it.g.ticker, it.cond_slot, e.number)
     end
 end
 
@@ -253,16 +257,20 @@ function ground(domain::Domain, problem::Problem, limits::Limits=Limits())::Task
     costs = Costs(g)
     for number in eachindex(g.schemas)
         instantiate!(it, number, costs)
+        g.relations[g.rules[number].found].args = Int32[]       # large, and no longer needed
     end
     goal_pos, goal_neg = ground_goal(it)
-    fact_predicate, fact_args, init = Int32[], RowsBuilder(), Int32[]
+    fact_predicate, fact_args, init = Int32[], RowsBuilder(g.ticker), Int32[]
     for (p, r) in enumerate(g.relations[1:length(domain.predicates)])
         r.fluent || continue
         for row in 1:r.count
-            push!(fact_predicate, p)
-            append!(fact_args.values, @view r.args[(row-1)*r.arity+1:row*r.arity])
+            tick!(g)
+            push_within!(g.ticker, fact_predicate, p)
+            for k in (row-1)*r.arity+1:row*r.arity
+                push_within!(g.ticker, fact_args.values, r.args[k])
+            end
             close_row!(fact_args)
-            row <= initial[p] && push!(init, length(fact_predicate))
+            row <= initial[p] && push_within!(g.ticker, init, length(fact_predicate))
         end
     end
     Task(domain=domain.name, problem=problem.name, objects=[o.name for o in problem.objects],
@@ -279,11 +287,11 @@ function ground(domain::Domain, problem::Problem, limits::Limits=Limits())::Task
 end
 
 function ground_goal(it::Instantiation)
-    positive, negative = RowsBuilder(), RowsBuilder()
+    positive, negative = RowsBuilder(it.g.ticker), RowsBuilder(it.g.ticker)
     settled = Settled()
     it.types = [v.types for v in it.g.problem.goal_variables]
     binding = zeros(Int32, length(it.g.problem.goal_variables))
-    if settle!(it, nnf(it.g.problem.goal), binding, settled)
+    if settle!(it, nnf(it.g.problem.goal, it.g.ticker), binding, settled)
         for literals in alternatives(it.g, settled)
             push_literals!(positive, negative, literals)
             close_row!(positive)

@@ -80,10 +80,11 @@ newest_is_excluded(rule::Rule, atom::Int, start::Int) =
     Int32(start > 0 && atom < start && rule.body[atom].relation == rule.body[start].relation)
 
 "The plan for a new row at body atom `start`, or with `start` 0 for the whole rule."
-function make_plan!(plan::Plan, relations::Vector{Relation}, rule::Rule, start::Int, epoch::Int)
+function make_plan!(plan::Plan, g, rule::Rule, start::Int)
+    relations = g.relations
     foreach(empty!, (plan.steps, plan.key_names, plan.bind_positions, plan.bind_names, plan.repeats))
     foreach(empty!, (plan.checks, plan.check_names))
-    plan.epoch = epoch
+    plan.epoch = g.epoch
     bound = falses(length(rule.binding))
     bound[end-rule.constants+1:end] .= true
     bound[rule.given] .= true
@@ -97,6 +98,7 @@ function make_plan!(plan::Plan, relations::Vector{Relation}, rule::Rule, start::
     plan.first_checks = length(plan.checks)
     plan.heads_bound = all(h -> isbound(h, bound), rule.heads)
     while !isempty(waiting)
+        look!(g.ticker)             # a step looks at all that wait
         atom = argmin_fanout(relations, rule, waiting, bound)
         delete!(waiting, atom)
         add_step!(plan, relations, rule, atom, start, bound, waiting, pending)
@@ -226,7 +228,6 @@ function join!(emit::F, state, rule::Rule, plan::Plan, depth::Int) where {F}
         return
     end
     relations = state.relations
-    tick!(state)
     s = @inbounds plan.steps[depth]
     r = @inbounds relations[s.relation]
     binding = rule.binding
@@ -237,6 +238,7 @@ function join!(emit::F, state, rule::Rule, plan::Plan, depth::Int) where {F}
     row = index == 0 ? limit :
           Int(first_row(r, r.indexes[index], binding, plan.key_names, Int(s.key_from), Int(s.key_to)))
     while row != 0
+        tick!(state)
         if row <= limit && bind_row!(binding, plan, s, r.args, (row - 1) * r.arity) &&
            checks_hold(relations, binding, plan, Int(s.check_from), Int(s.check_to)) &&
            !(rule.projecting && s.heads_bound && !one_is_enough && heads_known(relations, rule))

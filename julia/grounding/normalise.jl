@@ -67,20 +67,22 @@ function fluent_predicates(domain::Domain)
     fluent
 end
 
-function nnf(f::Formula, positive::Bool=true)::Condition
+function nnf(f::Formula, ticker::Ticker, positive::Bool=true)::Condition
+    tick!(ticker)
     if f.kind == :atom || f.kind == :equal
         return Condition(:literal, positive, f.predicate, f.terms, 0, Int32[], Condition[])
     elseif f.kind == :not
-        return nnf(f.parts[1], !positive)
+        return nnf(f.parts[1], ticker, !positive)
     elseif f.kind == :imply
-        return Condition(positive ? :or : :and, Int32[], [nnf(f.parts[1], !positive), nnf(f.parts[2], positive)])
+        parts = [nnf(f.parts[1], ticker, !positive), nnf(f.parts[2], ticker, positive)]
+        return Condition(positive ? :or : :and, Int32[], parts)
     elseif f.kind == :and || f.kind == :or
         kind = (f.kind == :and) == positive ? :and : :or
-        parts = Condition[nnf(p, positive) for p in f.parts]
+        parts = Condition[nnf(p, ticker, positive) for p in f.parts]
         return length(parts) == 1 ? parts[1] : Condition(kind, Int32[], parts)
     end
     kind = (f.kind == :forall) == positive ? :forall : :exists
-    Condition(kind, f.variables, [nnf(f.parts[1], positive)])
+    Condition(kind, f.variables, [nnf(f.parts[1], ticker, positive)])
 end
 
 "One disjunct: its literals and unsplit conditions, and the existential variables it brings."
@@ -89,15 +91,16 @@ struct Branch
     variables::Vector{Int32}
 end
 
-function branches(c::Condition)::Vector{Branch}
+function branches(c::Condition, ticker::Ticker)::Vector{Branch}
     if c.kind == :and
         result = [Branch(Condition[], Int32[])]
         for part in c.parts
+            look!(ticker)           # a part may be copied to all leaves so far
             if part.kind == :literal || part.kind == :forall        # most are these: nothing to multiply
                 foreach(b -> push!(b.leaves, part), result)
                 continue
             end
-            options = branches(part)
+            options = branches(part, ticker)
             if length(options) * length(result) > MAX_BRANCHES && length(options) > 1
                 options = [Branch([part], Int32[])]
             end
@@ -107,11 +110,11 @@ function branches(c::Condition)::Vector{Branch}
     elseif c.kind == :or
         result = Branch[]
         for part in c.parts
-            append!(result, branches(part))
+            append!(result, branches(part, ticker))
         end
         return length(result) > MAX_BRANCHES ? [Branch([c], Int32[])] : result
     elseif c.kind == :exists
-        return [Branch(b.leaves, [c.variables; b.variables]) for b in branches(c.parts[1])]
+        return [Branch(b.leaves, [c.variables; b.variables]) for b in branches(c.parts[1], ticker)]
     end
     [Branch([c], Int32[])]
 end
@@ -151,10 +154,12 @@ function number_slots(c::Condition, s::Substitution, slots::SlotCounter)::Condit
     Condition(c.kind, c.positive, c.predicate, s(c.terms), slot, c.variables, parts)
 end
 
-function conjunction(b::Branch, s::Substitution, slots::SlotCounter)
+function conjunction(b::Branch, s::Substitution, slots::SlotCounter, ticker::Ticker)
     variables = filter(v -> s.image[v] == v, b.variables)
     result = Conjunction(variables, Literal[], Literal[], Tuple{Term,Term}[], Tuple{Term,Term}[], Condition[])
+    met = Set{Tuple{Bool,Int32,Vector{Term}}}()
     for leaf in b.leaves
+        tick!(ticker)
         if leaf.kind != :literal
             push!(result.rest, number_slots(leaf, s, slots))
         elseif leaf.predicate == 0
@@ -162,7 +167,8 @@ function conjunction(b::Branch, s::Substitution, slots::SlotCounter)
         else
             list = leaf.positive ? result.positive : result.negative
             terms = s(leaf.terms)
-            any(l -> l.predicate == leaf.predicate && l.terms == terms, list) && continue
+            (leaf.positive, leaf.predicate, terms) in met && continue
+            push!(met, (leaf.positive, leaf.predicate, terms))
             push!(list, Literal(leaf.predicate, terms, next_slot!(slots, leaf.predicate, leaf.positive)))
         end
     end
@@ -174,9 +180,10 @@ Merge in `s` the variables that positive equalities of `b` make equal. Variables
 not merged with one another. Returns the equalities that remain to be tested, or nothing if two different objects would
 have to be equal.
 """
-function merge_equal!(s::Substitution, b::Branch, fixed)
+function merge_equal!(s::Substitution, b::Branch, fixed, ticker::Ticker)
     remaining = Tuple{Term,Term}[]
     for leaf in b.leaves
+        look!(ticker)               # merging goes through all variables
         is_equality(leaf) || continue
         x, y = s(leaf.terms[1]), s(leaf.terms[2])
         x == y && continue
@@ -204,53 +211,56 @@ struct FlatEffect
     del::Vector{Effect}
 end
 
-function flatten!(list::Vector{FlatEffect}, e::Effect, here::FlatEffect)
+function flatten!(list::Vector{FlatEffect}, e::Effect, here::FlatEffect, ticker::Ticker)
+    tick!(ticker)
     if e.kind == :add
         push!(here.add, e)
     elseif e.kind == :delete
         push!(here.del, e)
     elseif e.kind == :and
-        foreach(p -> flatten!(list, p, here), e.parts)
+        foreach(p -> flatten!(list, p, here, ticker), e.parts)
     else
-        conditions = [here.conditions; Condition[nnf(c) for c in e.condition]]
+        conditions = [here.conditions; Condition[nnf(c, ticker) for c in e.condition]]
         inner = FlatEffect([here.variables; e.variables], conditions, Effect[], Effect[])
         push!(list, inner)
-        flatten!(list, e.parts[1], inner)
+        flatten!(list, e.parts[1], inner, ticker)
     end
     list
 end
 
 "Literals with slots, each lifted literal once; deletes that are also adds are dropped: adding wins."
-function effect_literals(effects::Vector{Effect}, s::Substitution, slots::SlotCounter, positive::Bool,
+function effect_literals(effects::Vector{Effect}, s::Substitution, slots::SlotCounter, positive::Bool, ticker::Ticker,
                          wins::Vector{Literal}=Literal[])
     literals = Literal[]
+    met = Set{Tuple{Int32,Vector{Term}}}((l.predicate, l.terms) for l in wins)
     for e in effects
+        tick!(ticker)
         terms = s(e.terms)
-        same(l) = l.predicate == e.predicate && l.terms == terms
-        (any(same, literals) || any(same, wins)) && continue
+        (e.predicate, terms) in met && continue
+        push!(met, (e.predicate, terms))
         push!(literals, Literal(e.predicate, terms, next_slot!(slots, e.predicate, positive)))
     end
     literals
 end
 
-function schemas_of(action::Action, fluent::BitVector)
+function schemas_of(action::Action, fluent::BitVector, ticker::Ticker=Ticker())
     types = [v.types for v in action.variables]
     top = FlatEffect(Int32[], Condition[], Effect[], Effect[])
-    flat = flatten!(FlatEffect[], action.effect, top)
+    flat = flatten!(FlatEffect[], action.effect, top, ticker)
     schemas = Schema[]
-    for branch in branches(nnf(action.precondition))
+    for branch in branches(nnf(action.precondition, ticker), ticker)
         s = Substitution(collect(Term, 1:length(types)))
-        merge_equal!(s, branch, ()) === nothing && continue
-        condition = conjunction(without_equal(branch), s, SlotCounter(fluent))
+        merge_equal!(s, branch, (), ticker) === nothing && continue
+        condition = conjunction(without_equal(branch), s, SlotCounter(fluent), ticker)
         also = Tuple{Int32,Vector{Int32}}[(s.image[v], types[v]) for v in eachindex(types) if s.image[v] != v]
         slots = SlotCounter(fluent)
-        add = effect_literals(top.add, s, slots, true)
-        del = effect_literals(top.del, s, slots, false, add)
+        add = effect_literals(top.add, s, slots, true, ticker)
+        del = effect_literals(top.del, s, slots, false, ticker, add)
         effects = LiftedEffect[]
         bound = [s.image[1:action.parameters]; s(Term[branch.variables;])]
         for e in flat
             isempty(e.add) && isempty(e.del) && continue
-            lift_effect!(effects, e, s, bound, types, slots, fluent)
+            lift_effect!(effects, e, s, bound, types, slots, fluent, ticker)
         end
         cost = CostTerm(action.cost.value, action.cost.symbol, s(action.cost.terms))
         parameters = s.image[1:action.parameters]
@@ -259,22 +269,26 @@ function schemas_of(action::Action, fluent::BitVector)
     schemas
 end
 
-all_schemas(domain::Domain, fluent::BitVector) =
-    reduce(vcat, (schemas_of(action, fluent) for action in domain.actions); init=Schema[])
+function all_schemas(domain::Domain, fluent::BitVector, ticker::Ticker=Ticker())
+    schemas = Schema[]
+    foreach(action -> append!(schemas, schemas_of(action, fluent, ticker)), domain.actions)
+    schemas
+end
 
 "Adds the effect as one or, if its condition is a disjunction, several; `bound` are the variables of the action."
 function lift_effect!(effects::Vector{LiftedEffect}, e::FlatEffect, outer::Substitution, bound::Vector{Term}, types,
-                      slots::SlotCounter, fluent::BitVector)
+                      slots::SlotCounter, fluent::BitVector, ticker::Ticker)
     whole = length(e.conditions) == 1 ? e.conditions[1] : Condition(:and, Int32[], e.conditions)
-    for branch in branches(whole)
+    for branch in branches(whole, ticker)
+        look!(ticker)
         s = Substitution(copy(outer.image))
-        remaining = merge_equal!(s, branch, bound)
+        remaining = merge_equal!(s, branch, bound, ticker)
         remaining === nothing && continue
         variables = [e.variables; branch.variables]
-        condition = conjunction(Branch(without_equal(branch).leaves, variables), s, SlotCounter(fluent))
+        condition = conjunction(Branch(without_equal(branch).leaves, variables), s, SlotCounter(fluent), ticker)
         append!(condition.equal, (s(pair) for pair in remaining))
-        add = effect_literals(e.add, s, slots, true)
-        del = effect_literals(e.del, s, slots, false, add)
+        add = effect_literals(e.add, s, slots, true, ticker)
+        del = effect_literals(e.del, s, slots, false, ticker, add)
         # What a variable was merged with must be of the variable's type too.
         for v in variables
             s.image[v] == v && continue

@@ -17,6 +17,7 @@ mutable struct Grounder
     schemas::Vector{Schema}
     rules::Vector{Rule}             # first one for each schema
     lenient_rules::Vector{Rule}     # see lenient_rule
+    objects_by_types::Dict{Vector{Int32},Vector{Int32}}     # those declared with just these types
     type_relation::Dict{Vector{Int32},Int32}
     well_typed::BitVector           # see well_typed_predicates
     column_has_type::Dict{NTuple{3,Int32},Bool}     # relation, position, relation of the type
@@ -27,44 +28,47 @@ mutable struct Grounder
     constant_triggers::Vector{ConstantTriggers}
     epoch::Int                      # plans are made anew whenever the number of atoms has doubled
     next_epoch::Int
-    ticks::Int
-    limits::Limits
+    ticker::Ticker
 end
 
 const MOST_VALUES = typemax(Int32) - 10_000_000     # room in 32-bit offsets until the next check
 
-@inline function tick!(g::Grounder)
-    g.ticks += 1
-    g.ticks & 0xffff == 0 && check_limits(g)
-    return
-end
+@inline tick!(g::Grounder) = (tick!(g.ticker) && check_sizes(g); nothing)
 
-@noinline function check_limits(g::Grounder)
-    any(r -> length(r.args) > MOST_VALUES, g.relations) && throw(PlanRankError(:memory, "the ground task is too large"))
-    g.limits.memory < typemax(Int) && resident_bytes() > g.limits.memory && GC.gc()
-    check(g.limits, "grounding")
-end
+@noinline check_sizes(g::Grounder) = any(r -> length(r.args) > MOST_VALUES, g.relations) &&
+    throw(PlanRankError(:memory, "the ground task is too large"))
 
 function Grounder(domain::Domain, problem::Problem, limits::Limits)
+    ticker = Ticker(limits, "grounding")
     n = length(problem.objects)
     fluent = fluent_predicates(domain)
     # The more predicates there are, the smaller the tables: all of them together stay small.
     dense_keys = clamp((1 << 22) ÷ max(1, length(domain.predicates)), 1 << 12, 1 << 17)
-    relations = [Relation(p.name, length(p.parameters), n, fluent[i], dense_keys)
+    relations = [Relation(p.name, length(p.parameters), n, fluent[i], dense_keys, ticker)
                  for (i, p) in enumerate(domain.predicates)]
-    schemas = all_schemas(domain, fluent)
-    g = Grounder(domain, problem, relations, schemas, Rule[], Rule[], Dict{Vector{Int32},Int32}(),
-                 well_typed_predicates(domain), Dict{NTuple{3,Int32},Bool}(), Int32[], Vector{Decimal}[], Int32[],
-                 Vector{Trigger}[], ConstantTriggers[], 0, 256, 0, limits)
+    schemas = all_schemas(domain, fluent, ticker)
+    g = Grounder(domain, problem, relations, schemas, Rule[], Rule[], objects_by_types(problem, ticker),
+                 Dict{Vector{Int32},Int32}(), well_typed_predicates(domain, ticker), Dict{NTuple{3,Int32},Bool}(),
+                 Int32[], Vector{Decimal}[], Int32[], Vector{Trigger}[], ConstantTriggers[], 0, 256, ticker)
     insert_initial!(g)
     insert_values!(g)
     build_rules!(g)
     g
 end
 
+function objects_by_types(problem::Problem, ticker::Ticker)
+    found = Dict{Vector{Int32},Vector{Int32}}()
+    for (i, object) in enumerate(problem.objects)
+        tick!(ticker)
+        push!(get!(() -> Int32[], found, object.types), i)
+    end
+    found
+end
+
 function insert_initial!(g::Grounder)
     init = g.problem.init
     for i in 1:length(init)
+        tick!(g)
         r = g.relations[init.predicate[i]]
         new = insert_args!(r, arguments(init, i))
         new && r.fluent && push!(g.queue, init.predicate[i])
@@ -76,12 +80,13 @@ end
 function insert_values!(g::Grounder)
     first = length(g.relations)
     for (i, f) in enumerate(g.domain.functions)
-        push!(g.relations, Relation(f.name, length(f.parameters), length(g.problem.objects), false, 1 << 12))
+        push!(g.relations, Relation(f.name, length(f.parameters), length(g.problem.objects), false, 1 << 12, g.ticker))
         push!(g.function_relation, first + i)
         push!(g.function_values, Decimal[])
     end
     values = g.problem.values
     for i in 1:length(values)
+        tick!(g)
         f = values.predicate[i]
         r = g.relations[first+f]
         if insert_args!(r, arguments(values, i))
@@ -94,12 +99,27 @@ function insert_values!(g::Grounder)
     foreach(show_all_rows!, @view g.relations[first+1:end])
 end
 
+"More types than these have hash tables if there are many objects: tables of all objects would take too much memory."
+const TYPES_WITH_TABLES = 64
+
+"The objects, in order, that are of one of the types."
+function objects_of_types(g::Grounder, types::Vector{Int32})
+    found = Int32[]
+    for (own, objects) in g.objects_by_types
+        tick!(g)
+        is_one_of(g.domain.types, own, types) && append!(found, objects)
+    end
+    sort!(found)
+end
+
 "The unary relation of the objects that are of one of the types."
 function type_relation!(g::Grounder, types::Vector{Int32})
     get!(g.type_relation, types) do
-        r = Relation("type", 1, length(g.problem.objects), false, typemax(Int))
-        for (i, o) in enumerate(g.problem.objects)
-            any(t -> any(w -> g.domain.types.below[t, w], types), o.types) && insert_args!(r, (i,))
+        dense_keys = length(g.type_relation) < TYPES_WITH_TABLES ? typemax(Int) : 1 << 12
+        r = Relation("type", 1, length(g.problem.objects), false, dense_keys, g.ticker)
+        for object in objects_of_types(g, types)
+            tick!(g)
+            insert_args!(r, (object,))
         end
         show_all_rows!(r)
         push!(g.relations, r)
@@ -133,10 +153,7 @@ function make_rule(g::Grounder, names::RuleNames, c::Conjunction, first::Vector{
                    heads::Vector{Literal}, found::Integer=0, notes::Vector{Int32}=Int32[];
                    given::Vector{Int32}=Int32[])
     body = [first; RuleAtom[rule_atom(names, l) for l in c.positive]]
-    for (term, type) in types
-        demand = RuleAtom(type_relation!(g, type), Int32[name!(names, term)])
-        any(a -> implies_type(g, a, demand), body) || push!(body, demand)
-    end
+    add_demands!(body, g, [RuleAtom(type_relation!(g, type), Int32[name!(names, term)]) for (term, type) in types])
     absent = RuleAtom[rule_atom(names, l) for l in c.negative if !g.relations[l.predicate].fluent]
     pairs(list) = Tuple{Int32,Int32}[(name!(names, a), name!(names, b)) for (a, b) in list]
     equal, unequal = pairs(c.equal), pairs(c.unequal)
@@ -147,10 +164,22 @@ function make_rule(g::Grounder, names::RuleNames, c::Conjunction, first::Vector{
          false, fill(NOT_PLANNED, length(body) + 1))
 end
 
-"Does every row the atom can match have an object of the demanded type in place of the demanded variable?"
-function implies_type(g::Grounder, a::RuleAtom, demand::RuleAtom)
-    positions = findall(==(demand.names[1]), a.names)
-    any(p -> column_has_type(g, a.relation, Int32(p), demand.relation), positions)
+"Adds each demand that a variable be of a type, unless an atom of the body can only match objects of that type there."
+function add_demands!(body::Vector{RuleAtom}, g::Grounder, demands::Vector{RuleAtom})
+    columns = Dict{Int32,Vector{Tuple{Int32,Int32}}}()      # for each variable relations and positions where it stands
+    function note(a::RuleAtom)
+        for (position, name) in enumerate(a.names)
+            tick!(g)
+            push!(get!(() -> Tuple{Int32,Int32}[], columns, name), (a.relation, position))
+        end
+    end
+    foreach(note, body)
+    for demand in demands
+        found = get(columns, demand.names[1], ())
+        any(column -> column_has_type(g, column..., demand.relation), found) && continue
+        push!(body, demand)
+        note(demand)
+    end
 end
 
 column_has_type(g::Grounder, relation::Int32, position::Int32, wanted::Int32) =
@@ -158,21 +187,23 @@ column_has_type(g::Grounder, relation::Int32, position::Int32, wanted::Int32) =
 
 function find_column_type(g::Grounder, relation::Int32, position::Int32, wanted::Int32)
     r, type = g.relations[relation], g.relations[wanted]
-    r.fluent || return all(o -> !r.seen[o, position] || find_args(type, (o,)) != 0, 1:r.objects)
+    tick!(g)
+    r.fluent || return all(o -> (tick!(g); !r.seen[o, position]) || find_args(type, (o,)) != 0, 1:r.objects)
     relation <= length(g.domain.predicates) && g.well_typed[relation] || return false
     declared = g.relations[type_relation!(g, g.domain.predicates[relation].parameters[position].types)]
-    all(o -> find_args(type, (o,)) != 0, declared.args)
+    all(o -> (tick!(g); find_args(type, (o,)) != 0), declared.args)
 end
 
 """
 For each predicate: do all effects that add it respect the types it was declared with? Then all its reachable
 atoms do.
 """
-function well_typed_predicates(domain::Domain)
+function well_typed_predicates(domain::Domain, ticker::Ticker)
     result = trues(length(domain.predicates))
     respects(a::Action, t::Term, types) = t > 0 ? issubtype(domain.types, a.variables[t].types, types) :
-        any(x -> any(w -> domain.types.below[x, w], types), domain.constants[-t].types)
+        is_one_of(domain.types, domain.constants[-t].types, types)
     function visit(a::Action, e::Effect)
+        tick!(ticker)
         if e.kind == :add
             wanted = domain.predicates[e.predicate].parameters
             all(respects(a, t, v.types) for (t, v) in zip(e.terms, wanted)) || (result[e.predicate] = false)
@@ -199,8 +230,8 @@ function build_rules!(g::Grounder)
         notes = schema_variables(s)
         direct = filter(e -> holds_relaxed(g, e), s.effects)
         joined = filter(e -> !holds_relaxed(g, e) && !isempty(e.add), s.effects)
-        found = push_relation!(g, isempty(joined) ? Relation(s.name, length(notes)) :
-                                  Relation(s.name, length(notes), length(g.problem.objects), true, 1 << 12))
+        found = push_relation!(g, isempty(joined) ? Relation(s.name, length(notes), g.ticker) :
+                                  Relation(s.name, length(notes), length(g.problem.objects), true, 1 << 12, g.ticker))
         heads = reduce(vcat, (e.add for e in direct); init=s.add)
         types = [[(v, s.types[v]) for v in notes]; s.also]
         names = RuleNames(length(s.types), Int32[])
@@ -243,6 +274,7 @@ function register_triggers!(g::Grounder)
     g.triggers = [Trigger[] for _ in g.relations]
     g.constant_triggers = [ConstantTriggers() for _ in g.relations]
     for (number, rule) in enumerate(g.rules)
+        tick!(g)
         any(a -> !g.relations[a.relation].fluent && g.relations[a.relation].visible == 0, rule.body) && continue
         for atom in rule.triggers
             a = rule.body[atom]
@@ -261,21 +293,26 @@ end
 
 # Running them.
 
+"Actions with many literals tick at every so many of them; that of others is spared."
+const STEPS_OF_WIDE_ACTIONS = 16 - 1
+
 "Called for every binding of a rule: notes it and the atoms that follow."
 function derive!(g::Grounder, rule::Rule)
     relations, binding = g.relations, rule.binding
     if rule.found != 0
         r = relations[rule.found]
         if r.fluent
-            insert_row!(r, binding, rule.notes, 1, r.arity) && push!(g.queue, rule.found)
+            insert_row!(r, binding, rule.notes, 1, r.arity) && push_within!(g.ticker, g.queue, rule.found)
         else
             append_row!(r, binding, rule.notes, 1, r.arity)
             r.count += 1
         end
     end
-    @inbounds for h in rule.heads
+    @inbounds for k in eachindex(rule.heads)
+        k & STEPS_OF_WIDE_ACTIONS == 0 && tick!(g)
+        h = rule.heads[k]
         r = relations[h.relation]
-        insert_row!(r, binding, h.names, 1, r.arity) && push!(g.queue, h.relation)
+        insert_row!(r, binding, h.names, 1, r.arity) && push_within!(g.ticker, g.queue, h.relation)
     end
 end
 
@@ -283,9 +320,9 @@ function current_plan!(g::Grounder, rule::Rule, start::Int)
     number = start == 0 ? length(rule.plans) : start
     plan = @inbounds rule.plans[number]
     if plan === NOT_PLANNED
-        plan = rule.plans[number] = make_plan!(Plan(), g.relations, rule, start, g.epoch)
+        plan = rule.plans[number] = make_plan!(Plan(), g, rule, start)
     elseif plan.epoch < g.epoch && length(plan.steps) > 1
-        make_plan!(plan, g.relations, rule, start, g.epoch)
+        make_plan!(plan, g, rule, start)
     end
     plan
 end
@@ -298,6 +335,7 @@ end
 
 "Joins the newest visible row of a relation, at body atom `t.atom`, with the rest of the rule."
 function fire!(g::Grounder, t::Trigger, row::Int)
+    tick!(g)
     rule = g.rules[t.rule]
     @inbounds for k in rule.triggers
         g.relations[rule.body[k].relation].visible == 0 && return

@@ -26,18 +26,21 @@ mutable struct Relation
     distinct::Vector{Int}           # objects seen at each position
     identity::Vector{Int32}         # 1, 2, … up to the arity
     buffer::Vector{Int32}
+    ticker::Ticker                  # asked before much memory is taken and while much is done
 end
 
-function Relation(name::String, arity::Int, objects::Int, fluent::Bool, dense_keys::Int)
+function Relation(name::String, arity::Int, objects::Int, fluent::Bool, dense_keys::Int, ticker::Ticker)
     dense = Float64(objects)^arity <= dense_keys
+    tick!(ticker)
     table = zeros(Int32, dense ? objects^arity : 64)
     Relation(name, arity, objects, fluent, Int32[], 0, 0, dense_keys, dense, table, Index[], falses(objects, arity),
-             zeros(Int, arity), collect(Int32, 1:arity), zeros(Int32, arity))
+             zeros(Int, arity), collect(Int32, 1:arity), zeros(Int32, arity), ticker)
 end
 
 "A relation that only collects rows, each given once: never searched, never joined."
-Relation(name::String, arity::Int) =
-    Relation(name, arity, 0, false, Int32[], 0, 0, 0, false, Int32[], Index[], falses(0, 0), Int[], Int32[], Int32[])
+Relation(name::String, arity::Int, ticker::Ticker) =
+    Relation(name, arity, 0, false, Int32[], 0, 0, 0, false, Int32[], Index[], falses(0, 0), Int[], Int32[], Int32[],
+             ticker)
 
 # A key is the objects at some positions. It is given either as a row's own arguments or as `values[names[k]]`,
 # the binding of variables; both must give the same number.
@@ -98,7 +101,7 @@ end
 
 @inline function append_row!(r::Relation, values::Vector{Int32}, names::Vector{Int32}, from::Int, to::Int)
     @inbounds for k in from:to
-        push!(r.args, values[names[k]])
+        push_within!(r.ticker, r.args, values[names[k]])
     end
 end
 
@@ -111,9 +114,10 @@ end
 find_args(r::Relation, args) = (copyto!(r.buffer, args); find_row(r, r.buffer, r.identity, 1, r.arity)[1])
 
 @noinline function rehash!(r::Relation)
-    table = zeros(Int32, 2 * length(r.table))
+    table = zeros_within(r.ticker, 2 * length(r.table))
     mask = length(table) - 1
     for row in 1:r.count
+        tick!(r.ticker)
         copyto!(r.buffer, 1, r.args, (row - 1) * r.arity + 1, r.arity)
         slot = Int(hash_key(r.buffer, r.identity, 1, r.arity) & (mask % UInt64)) + 1
         while table[slot] != 0
@@ -144,6 +148,7 @@ end
 
 function show_all_rows!(r::Relation)
     while r.visible < r.count
+        tick!(r.ticker)
         show_next_row!(r)
     end
 end
@@ -157,6 +162,7 @@ function index_number!(r::Relation, positions::Vector{Int32})
     index = Index(positions, dense, zeros(Int32, dense ? r.objects^length(positions) : 64), Int32[], 0)
     push!(r.indexes, index)
     for row in 1:r.visible
+        tick!(r.ticker)
         add_to_index!(r, index, row)
     end
     length(r.indexes)
@@ -166,7 +172,7 @@ function add_to_index!(r::Relation, index::Index, row::Int)
     base = (row - 1) * r.arity
     slot = index_slot(r, index, base)
     @inbounds before = index.heads[slot]
-    push!(index.next, before)
+    push_within!(r.ticker, index.next, before)
     @inbounds index.heads[slot] = row
     before == 0 || return
     index.keys += 1
@@ -201,8 +207,9 @@ end
 
 @noinline function rehash!(r::Relation, index::Index)
     old = index.heads
-    index.heads = zeros(Int32, 2 * length(old))
+    index.heads = zeros_within(r.ticker, 2 * length(old))
     for row in old
+        tick!(r.ticker)
         row == 0 && continue
         index.heads[index_slot(r, index, (row - 1) * r.arity)] = row
     end

@@ -106,6 +106,7 @@ end
 "Adds the part as one way to hold; true if it always holds."
 function add_option!(it, part::Condition, binding::Vector{Int32}, options::Vector{Settled})::Bool
     if part.kind == :literal || part.kind == :type
+        tick!(it.g)
         fact = settle_literal(it, part, binding)
         fact == ALWAYS && return true
         fact == NEVER || push!(options, Settled([GroundLiteral(fact, part.slot)], Vector{Settled}[]))
@@ -128,11 +129,11 @@ implies(a::Vector{GroundLiteral}, b::Vector{GroundLiteral}) =
     length(b) <= length(a) && all(l -> insorted_fact(l.fact, a), b)
 
 "Without those that imply another: the other is enough."
-function weakest(list::Vector{Vector{GroundLiteral}})
+function weakest(g::Grounder, list::Vector{Vector{GroundLiteral}})
     length(list) > MAX_COMPARED && return list
     kept = Vector{GroundLiteral}[]
     for c in sort(list; by=length)
-        any(k -> implies(c, k), kept) || push!(kept, c)
+        any(k -> (tick!(g); implies(c, k)), kept) || push!(kept, c)
     end
     kept
 end
@@ -142,16 +143,20 @@ function alternatives(g::Grounder, s::Settled)::Vector{Vector{GroundLiteral}}
     first = sorted_conjunction(s.literals)
     contradicts_itself(first) && return Vector{GroundLiteral}[]
     result = [first]
-    choices = [weakest(reduce(vcat, (alternatives(g, option) for option in choice))) for choice in s.choices]
+    choices = map(s.choices) do choice
+        found = Vector{GroundLiteral}[]
+        foreach(option -> append!(found, alternatives(g, option)), choice)
+        weakest(g, found)
+    end
     for choice in sort(choices; by=length)
-        check_limits(g)
         next = Vector{GroundLiteral}[]
         for a in result
-            if any(b -> implies(a, b), choice)
+            if any(b -> (tick!(g); implies(a, b)), choice)
                 push!(next, a)
                 continue
             end
             for b in choice
+                tick!(g)
                 both = sorted_conjunction([a; b])
                 contradicts_itself(both) || push!(next, both)
             end
@@ -159,7 +164,7 @@ function alternatives(g::Grounder, s::Settled)::Vector{Vector{GroundLiteral}}
                 MAX_ALTERNATIVES, " alternatives, once its disjunctions are multiplied out, is not supported"),
                 g.domain.file, 0, 0))
         end
-        result = weakest(next)
+        result = weakest(g, next)
     end
     result
 end

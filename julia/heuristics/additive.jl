@@ -28,6 +28,7 @@ struct Exploration{A}
     cost::Vector{Int32}
     supporter::Vector{Int32}            # the effect that reached a proposition; 0 if it holds in the state
     queue::CostQueue
+    is_large::Bool
     ticker::Ticker
 end
 
@@ -38,8 +39,9 @@ function Exploration(task::Task, aggregate, limits::Limits)
     preparing = Ticker(limits, PREPARING)
     start = [ONE_LEFT * length(row(relaxed.pre, i)) for i in 1:ngroups(relaxed)]
     uncapped = Int64(COST_CAP) - maximum(relaxed.cost; init = zero(Int32))
-    Exploration(relaxed, aggregate, group_effects(relaxed, preparing)..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
-        zeros(Int32, relaxed.nprops), CostQueue(), Ticker(limits, EVALUATING))
+    Exploration(relaxed, aggregate, group_effects(relaxed, preparing)..., uncapped, similar(start), start,
+        zeros(Int32, relaxed.nprops), zeros(Int32, relaxed.nprops), CostQueue(), is_large(relaxed),
+        Ticker(limits, EVALUATING))
 end
 
 function group_effects(relaxed::RelaxedTask, ticker::Ticker)
@@ -104,7 +106,7 @@ end
         progress[group] = left
         left < ONE_LEFT && fire!(exploration, group, cost_of_needs(aggregate, left, cost))
     end
-    @inbounds tick!(exploration.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
+    exploration.is_large && tick_row!(exploration.ticker, needed_by, prop)
     nothing
 end
 

@@ -19,6 +19,7 @@ struct LMCutHeuristic
     waiting::Vector{Int32}              # a stack with room for every proposition
     cut::Vector{Int32}
     in_cut::Vector{Bool}
+    ticks_of_a_cut::Int                 # as many as let a large task look at the clock each time, a small one seldom
     ticker::Ticker
 end
 
@@ -38,9 +39,10 @@ function LMCutHeuristic(task::Task, limits::Limits = Limits())
     for group in 1:groups, operator in relaxed.group_ops[group]:relaxed.group_ops[group+1]-1
         group_of[operator] = group
     end
-    LMCutHeuristic(relaxed, transposed(relaxed.add, nprops, preparing), group_of, ints(nops), Int32.(diff(relaxed.pre.offsets)),
-        ints(groups), ints(groups), ints(groups), ints(nprops), ints(nprops), zeros(UInt8, nprops), CostQueue(),
-        ints(nprops), Int32[], fill(false, nops), Ticker(limits, EVALUATING))
+    LMCutHeuristic(relaxed, transposed(relaxed.add, nprops, preparing), group_of, ints(nops),
+        Int32.(diff(relaxed.pre.offsets)), ints(groups), ints(groups), ints(groups), ints(nprops), ints(nprops),
+        zeros(UInt8, nprops), CostQueue(), ints(nprops), Int32[], fill(false, nops),
+        1 + (length(relaxed.pre.values) + length(relaxed.add.values)) >> 12, Ticker(limits, EVALUATING))
 end
 
 "LM-cut wants every operator to have a precondition: one more proposition, true in every state, for those that lack it."
@@ -48,8 +50,8 @@ function with_always_true(r::RelaxedTask, ticker::Ticker)
     r.without_pre == 0 && return r
     always = r.nprops + 1
     pre = rows_of((isempty(row(r.pre, i)) ? Int32[always] : row(r.pre, i) for i in 1:ngroups(r)), ticker)
-    RelaxedTask(always, r.goal, pre, transposed(pre, always, ticker), r.without_pre, r.group_ops, r.add, r.cost, r.origin,
-        r.positive, r.negative, r.negative_prop, r.negative_first)
+    RelaxedTask(always, r.goal, pre, transposed(pre, always, ticker), r.without_pre, r.group_ops, r.add, r.cost,
+        r.origin, r.positive, r.negative, r.negative_prop, r.negative_first)
 end
 
 @inline function each_start_prop(visit::F, relaxed::RelaxedTask, words, offset::Int) where {F}
@@ -61,11 +63,15 @@ end
 function evaluate(lmcut::LMCutHeuristic, words, offset::Int)
     goal, hmax, cost = lmcut.relaxed.goal, lmcut.hmax, lmcut.cost
     copyto!(cost, lmcut.relaxed.cost)
+    @inbounds for operator in lmcut.cut     # marks of an evaluation that was stopped
+        lmcut.in_cut[operator] = false
+    end
     first_exploration!(lmcut, words, offset)
     hmax[goal] == UNREACHED && return Inf
     total = 0
     @inbounds while hmax[goal] != 0
         find_cut!(lmcut, words, offset)
+        tick!(lmcut.ticker, lmcut.ticks_of_a_cut)
         cheapest = typemax(Int32)
         for operator in lmcut.cut
             cheapest = min(cheapest, cost[operator])
@@ -75,7 +81,7 @@ function evaluate(lmcut::LMCutHeuristic, words, offset::Int)
         end
         total += cheapest
         repair_hmax!(lmcut)
-        look!(lmcut.ticker)
+        tick!(lmcut.ticker, lmcut.ticks_of_a_cut)
     end
     Float64(total)
 end
@@ -114,11 +120,12 @@ function first_exploration!(lmcut::LMCutHeuristic, words, offset::Int)
         @inbounds lmcut.achiever[prop] = 0
         enqueue!(queue, zero(Int32), prop)
     end
+    taken = 0
     @inbounds while true
         cost, prop = dequeue!(queue)
         prop == 0 && return
         hmax[prop] < cost && continue
-        tick!(lmcut.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
+        (taken += 1) & 0x3ff == 0 && look!(lmcut.ticker)
         for i in needed_by.offsets[prop]:needed_by.offsets[prop+1]-1
             group = needed_by.values[i]
             unsettled[group] -= one(Int32)
@@ -260,7 +267,6 @@ function repair_hmax!(lmcut::LMCutHeuristic)
         cost, prop = dequeue!(queue)
         prop == 0 && return
         hmax[prop] < cost && continue
-        tick!(lmcut.ticker, needed_by.offsets[prop+1] - needed_by.offsets[prop])
         for i in needed_by.offsets[prop]:needed_by.offsets[prop+1]-1
             group = needed_by.values[i]
             if supporter[group] == prop && supporter_cost[group] > cost

@@ -26,6 +26,11 @@ end
 
 ngroups(r::RelaxedTask) = length(r.pre)
 
+"Whether one exploration takes so long that the limits are asked meanwhile; in others that would only slow it down."
+is_large(r::RelaxedTask) = length(r.pre.values) + length(r.add.values) > 1 << 20
+
+@noinline tick_row!(ticker::Ticker, rows::Rows, i::Integer) = tick!(ticker, length(row(rows, i)))
+
 const MOST_PRECONDITIONS = 60_000
 
 "Relaxed operators while they are collected; preconditions and adds are sorted."
@@ -99,7 +104,8 @@ function relaxed_operators(task::Task, opposite::Vector{Int32}, goal::Int32, tic
     none = view(Int32[], 1:0)
     for o in 1:noperators(task)
         pre, neg = row(task.pre, o), row(task.neg, o)
-        add_relaxed!(operators, (pre, none), (neg, none), row(task.add, o), row(task.del, o), task.op_cost[o], o, ticker)
+        add_relaxed!(operators, (pre, none), (neg, none), row(task.add, o), row(task.del, o), task.op_cost[o], o,
+            ticker)
         for c in task.cond_offsets[o]:task.cond_offsets[o+1]-1
             add_relaxed!(operators, (pre, row(task.cond_pre, c)), (neg, row(task.cond_neg, c)), row(task.cond_add, c),
                 row(task.cond_del, c), task.op_cost[o], o, ticker)

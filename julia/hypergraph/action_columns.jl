@@ -45,13 +45,16 @@ function each_literal(visit::F, task::Task, places::LiteralPlaces, o::Integer) w
     end
 end
 
-function ActionColumns(signature::Signature, task::Task)
+function ActionColumns(signature::Signature, task::Task, limits::Limits = Limits())
+    ticker = Ticker(limits, PREPARING)
     places = [LiteralPlaces(signature, s) for s in eachindex(task.schemas)]
-    layouts, column_of = action_layouts(signature, task, places)
+    layouts, column_of = action_layouts(signature, task, places, ticker)
     widths = Int[length(layout.slot_of_column) for layout in layouts]
     first = cumsum([1; widths[task.op_schema]])
+    claim!(ticker, 8 * first[end])
     facts, effects = zeros(Int32, first[end] - 1), zeros(Int32, first[end] - 1)
     for o in 1:noperators(task)
+        tick!(ticker, 8)
         schema = task.op_schema[o]
         each_literal(task, places[schema], o) do literal, fact, effect
             at = first[o] + column_of[schema][literal] - 1
@@ -65,10 +68,11 @@ function ActionColumns(signature::Signature, task::Task)
 end
 
 "The layout of each schema, as wide as its operators need, and the first column of each literal in it."
-function action_layouts(signature::Signature, task::Task, places::Vector{LiteralPlaces})
+function action_layouts(signature::Signature, task::Task, places::Vector{LiteralPlaces}, ticker::Ticker)
     widths = [ones(Int32, p.total) for p in places]
     counts = [zeros(Int32, p.total) for p in places]
     for o in 1:noperators(task)
+        tick!(ticker, 8)
         schema = task.op_schema[o]
         count, width = counts[schema], widths[schema]
         fill!(count, 0)

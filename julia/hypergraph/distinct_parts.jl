@@ -75,23 +75,34 @@ mutable struct PartsOfState
     touched_bags::Vector{Int32}
     touched_vertices::Vector{Int32}
     vertices_of_type::Vector{Vector{Int32}}         # the vertices of each predicate
+    ticker::Ticker
+    unfinished::Bool                                # the last state was not looked at to the end
 end
 
-function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = nothing)
+function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = nothing, limits::Limits = Limits())
+    ticker = Ticker(limits, PREPARING)
     signature = distinct.signature
     number(layout) = number!(distinct.layouts, distinct.layout_number, layout)
     layouts = map(number, graph.layouts)
     action_layouts = columns === nothing ? Int32[] : map(number, columns.layouts)
-    features = [number!(distinct.features, distinct.feature_number, f) for f in graph.edge_features]
+    features = Int32[]
+    for f in graph.edge_features
+        tick!(ticker)
+        push!(features, number!(distinct.features, distinct.feature_number, f))
+    end
     ragged = [length(l.slot_of_column) != length(signature.edges[l.type].tails) for l in graph.layouts]
-    of_type(p) = Int32[v for v in 1:graph.nvertices if graph.vertex_type[v] == p]
+    vertices_of_type = [Int32[] for _ in signature.predicates]
+    for v in 1:graph.nvertices
+        push!(vertices_of_type[graph.vertex_type[v]], v)
+    end
     nbags = length(graph.vertex_of_bag)
+    claim!(ticker, 4 * (distinct.layers + 1) * (graph.nvertices + nedges(graph) + nbags))
     PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, true,
         zeros(UInt64, max(1, cld(graph.nvertices, 64))),
         [zeros(Int32, graph.nvertices) for _ in 0:distinct.layers],
         [zeros(Int32, nedges(graph)) for _ in 1:distinct.layers], [zeros(Int32, nbags) for _ in 1:distinct.layers],
         Int32[], zeros(Int32, nedges(graph)), zeros(Int32, nbags), zeros(Int32, graph.nvertices), 0, Int32[], Int32[],
-        Int32[], map(of_type, eachindex(signature.predicates)))
+        Int32[], vertices_of_type, Ticker(limits, SCORING), false)
 end
 
 """
@@ -109,6 +120,8 @@ function find_parts!(parts::PartsOfState, words::AbstractVector{UInt64}, n::Inte
 end
 
 function next_state!(parts::PartsOfState, words::AbstractVector{UInt64}, offset::Int)
+    parts.unfinished && forget!(parts)
+    parts.unfinished = true
     note_changed_facts!(parts, words, offset)
     for layer in 1:parts.distinct.layers
         parts.stamp += Int32(1)
@@ -118,7 +131,16 @@ function next_state!(parts::PartsOfState, words::AbstractVector{UInt64}, offset:
         find_bag_parts!(parts, layer)
         find_vertex_parts!(parts, layer)
     end
-    parts.fresh = false
+    parts.fresh = parts.unfinished = false
+end
+
+"Begin anew, as if no state had been looked at."
+function forget!(parts::PartsOfState)
+    for columns in (parts.vertex_part, parts.edge_part, parts.bag_part), column in columns
+        fill!(column, 0)
+    end
+    parts.fresh = true
+    nothing
 end
 
 function note_changed_facts!(parts::PartsOfState, words, offset::Int)
@@ -138,12 +160,13 @@ function note_changed_facts!(parts::PartsOfState, words, offset::Int)
     keys = parts.distinct.keys
     clear!(keys)
     @inbounds for v in parts.changed
+        tick!(parts.ticker)
         at = open_key!(keys, 2)
         keys.entries[at+1] = graph.vertex_type[v]
         keys.entries[at+2] = graph.goal_flags[v] | UInt8(has_fact(state, 0, v))
         close_key!(keys, 2)
     end
-    number_all!(parts.distinct.vertices[1], keys)
+    number_all!(parts.distinct.vertices[1], keys, parts.ticker)
     @inbounds for (i, v) in enumerate(parts.changed)
         parts.vertex_part[1][v] = keys.numbers[i]
     end
@@ -165,7 +188,7 @@ function find_edge_parts!(parts::PartsOfState, layer::Int)
     end
     clear!(keys)
     foreach(e -> write_edge_key!(keys, parts, layer, Int(e)), touched)
-    number_all!(parts.distinct.edges[layer], keys)
+    number_all!(parts.distinct.edges[layer], keys, parts.ticker)
     edge_part = parts.edge_part[layer]
     @inbounds for (i, e) in enumerate(touched)
         edge_part[e] == keys.numbers[i] && continue
@@ -184,6 +207,7 @@ end
     @inbounds begin
         first = graph.tail_first[e]
         width = graph.tail_first[e+1] - first
+        tick!(parts.ticker, width)
         at = open_key!(keys, width + 2)
         entries = keys.entries
         entries[at+1] = parts.edge_layout[e]
@@ -212,8 +236,8 @@ function find_bag_parts!(parts::PartsOfState, layer::Int)
     graph, distinct, keys = parts.graph, parts.distinct, parts.distinct.keys
     edge_part, bag_part = parts.edge_part[layer], parts.bag_part[layer]
     clear!(keys)
-    foreach(bag -> write_bag_key!(keys, graph.bag_edges, Int(bag), edge_part), parts.touched_bags)
-    number_all!(distinct.bags[layer], keys)
+    foreach(bag -> write_bag_key!(keys, graph.bag_edges, Int(bag), edge_part, parts.ticker), parts.touched_bags)
+    number_all!(distinct.bags[layer], keys, parts.ticker)
     @inbounds for (i, bag) in enumerate(parts.touched_bags)
         bag_part[bag] == keys.numbers[i] && continue
         bag_part[bag] = keys.numbers[i]
@@ -222,10 +246,12 @@ function find_bag_parts!(parts::PartsOfState, layer::Int)
 end
 
 "The parts of the edges in the bag, ascending, each followed by how often it occurs."
-@inline function write_bag_key!(keys::KeyBatch, bag_edges::Rows, bag::Int, edge_part::Vector{Int32})
+@inline function write_bag_key!(keys::KeyBatch, bag_edges::Rows, bag::Int, edge_part::Vector{Int32},
+    ticker::Ticker)
     @inbounds begin
         from, to = bag_edges.offsets[bag], bag_edges.offsets[bag+1] - 1
         n = Int(to - from + 1)
+        tick!(ticker, n)
         at = open_key!(keys, 3n)
         entries, members = keys.entries, at + 2n    # the members are sorted behind the key and then counted into it
         for k in 1:n
@@ -258,7 +284,7 @@ function find_vertex_parts!(parts::PartsOfState, layer::Int)
     (distinct.residual || parts.fresh) && foreach(v -> touch_vertex!(parts, v), parts.changed)
     clear!(keys)
     foreach(v -> write_vertex_key!(keys, parts, layer, Int(v)), parts.touched_vertices)
-    number_all!(distinct.vertices[layer+1], keys)
+    number_all!(distinct.vertices[layer+1], keys, parts.ticker)
     empty!(parts.changed)
     after = parts.vertex_part[layer+1]
     @inbounds for (i, v) in enumerate(parts.touched_vertices)
@@ -273,6 +299,7 @@ end
     @inbounds begin
         from, to = graph.bag_first[v], graph.bag_first[v+1] - 1
         n = to - from + 3
+        tick!(parts.ticker, n)
         at = open_key!(keys, n)
         entries = keys.entries
         entries[at+1] = graph.vertex_type[v]
@@ -316,7 +343,10 @@ end
 function note_actions!(parts::PartsOfState, operators)
     distinct, keys = parts.distinct, parts.distinct.keys
     clear!(keys)
-    foreach(operator -> write_action_key!(keys, parts, parts.columns, Int(operator) + 1), operators)
+    for operator in operators
+        tick!(parts.ticker, 8)
+        write_action_key!(keys, parts, parts.columns, Int(operator) + 1)
+    end
     number_all!(distinct.actions, keys)
     make_room!(distinct, length(distinct.actions))
     tally, before, n = distinct.tally, length(distinct.action_parts), 0

@@ -41,92 +41,150 @@ end
 
 nedges(g::Hypergraph) = length(g.edge_type)
 
-"An edge while the graph is made: (place of the literal, fact) for tails, (place of the literal, fact) for heads."
-struct DraftEdge
-    type::Int32
-    cost::Float32
-    tails::Vector{Tuple{Int32,Int32}}
-    heads::Vector{Tuple{Int32,Int32}}
-    adds::Int
+"""
+Edges while the graph is made: the facts of tails and heads, and beside them the place of the literal each comes from.
+"""
+struct DraftEdges
+    type::Vector{Int32}
+    cost::Vector{Float32}
+    adds::Vector{Int32}                         # how many
+    tails::Rows
+    tail_slots::Vector{Int32}
+    heads::Rows
+    head_slots::Vector{Int32}
 end
 
-function Hypergraph(signature::Signature, task::Task; deletes::Bool = false)
-    drafts = draft_edges(signature, task)
+function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits(); deletes::Bool = false)
+    ticker = Ticker(limits, PREPARING)
+    draft = draft_edges(signature, task, ticker)
     places, relation_counts = relation_places(signature, deletes)
-    layouts = edge_layouts(signature, drafts)
+    layouts = edge_layouts(signature, draft, ticker)
     vertex_type = signature.number[task.fact_predicate]
-    bag_first = cumsum(Int32[1; relation_counts[vertex_type]])
-    edge_type, features, tail_first, tails = Int32[], NTuple{3,Float32}[], Int32[1], Int32[]
-    bag_pairs, tail_pairs = Tuple{Int32,Int32}[], Tuple{Int32,Int32}[]
-    for (e, draft) in enumerate(drafts)
-        push!(edge_type, draft.type)
-        push!(features, (draft.cost, length(draft.tails), draft.adds))
-        layout = layouts[draft.type]
-        for slot in unique(layout.slot_of_column)
-            facts = sort!(Int32[f for (s, f) in draft.tails if s == slot])
-            append!(tails, facts)
-            append!(tails, zeros(Int32, count(==(slot), layout.slot_of_column) - length(facts)))
-            foreach(f -> push!(tail_pairs, (f, e)), unique(facts))
-        end
-        push!(tail_first, length(tails) + 1)
-        for (slot, fact) in draft.heads
-            place = places[draft.type][slot]
-            place > 0 && push!(bag_pairs, (bag_first[fact] + place - Int32(1), e))
-        end
-    end
-    unique!(sort!(tail_pairs))
-    sort!(bag_pairs)
+    bag_first = Vector{Int32}(cumsum(Int32[1; relation_counts[vertex_type]]))
+    features = [(draft.cost[e], Float32(length(row(draft.tails, e))), Float32(draft.adds[e]))
+                for e in eachindex(draft.type)]
+    tail_first, tails, facts_of_edge = tail_columns(draft, layouts, ticker)
+    heads = bags_of_edges(draft, places, bag_first, ticker)
     vertex_of_bag = zeros(Int32, bag_first[end] - 1)
     for v in 1:nfacts(task)
         vertex_of_bag[bag_first[v]:bag_first[v+1]-1] .= v
     end
-    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task), layouts, edge_type, features, tail_first, tails,
-        rows_of_pairs(tail_pairs, nfacts(task)), bag_first, rows_of_pairs(bag_pairs, length(vertex_of_bag)),
-        rows_of_pairs(sort!([(e, b) for (b, e) in bag_pairs]), length(drafts)), vertex_of_bag)
+    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task), layouts, draft.type, features, tail_first, tails,
+        transposed(facts_of_edge, nfacts(task), ticker), bag_first, transposed(heads, length(vertex_of_bag), ticker),
+        heads, vertex_of_bag)
 end
 
 "Operators first, in their order, then conditional effects."
-function draft_edges(signature::Signature, task::Task)
-    with_slots(rows, slots, o, shift = 0) =
-        Tuple{Int32,Int32}[(slots[k] + shift, rows.values[k]) for k in rows.offsets[o]:rows.offsets[o+1]-1]
+function draft_edges(signature::Signature, task::Task, ticker::Ticker)
+    draft = DraftEdges(Int32[], Float32[], Int32[], Rows(), Int32[], Rows(), Int32[])
     positives(c::Conjunction) = length(slot_predicates(c, true, signature.number))
-    positives_of = [(positives(s.condition), Int[positives(e.condition) for e in s.effects]) for s in signature.schemas]
-    plain, conditional = DraftEdge[], DraftEdge[]
-    for o in 1:noperators(task)
-        schema = task.op_schema[o]
-        own_positives, effect_positives = positives_of[schema]
-        type = signature.action_edge[schema]
-        cost = Float32(task.op_cost[o] / task.cost_scale)
-        tails = [with_slots(task.pre, task.pre_slot, o); with_slots(task.neg, task.neg_slot, o, own_positives)]
-        adds = with_slots(task.add, task.add_slot, o)
-        first_delete = count(signature.edges[type].head_positive)
-        deletes = with_slots(task.del, task.del_slot, o, first_delete)
-        push!(plain, DraftEdge(type, cost, tails, [adds; deletes], length(adds)))
-        for c in task.cond_offsets[o]:task.cond_offsets[o+1]-1
-            number = task.cond_slot[c]
-            shift = length(signature.edges[type].tails)
-            more = [with_slots(task.cond_pre, task.cond_pre_slot, c, shift);
-                    with_slots(task.cond_neg, task.cond_neg_slot, c, shift + effect_positives[number])]
-            effect_adds = with_slots(task.cond_add, task.cond_add_slot, c)
-            effect_deletes = with_slots(task.cond_del, task.cond_del_slot, c, first_delete)
-            push!(conditional, DraftEdge(signature.effect_edge[schema][number], cost, [tails; more],
-                [effect_adds; effect_deletes], length(effect_adds)))
-        end
+    own_positives = [positives(s.condition) for s in signature.schemas]
+    effect_positives = [Int[positives(e.condition) for e in s.effects] for s in signature.schemas]
+    function add_action_tails!(o)
+        add_literals!(draft.tails, draft.tail_slots, task.pre, task.pre_slot, o, 0)
+        add_literals!(draft.tails, draft.tail_slots, task.neg, task.neg_slot, o, own_positives[task.op_schema[o]])
     end
-    [plain; conditional]
+    for o in 1:noperators(task)
+        type = signature.action_edge[task.op_schema[o]]
+        add_action_tails!(o)
+        adds = add_literals!(draft.heads, draft.head_slots, task.add, task.add_slot, o, 0)
+        add_literals!(draft.heads, draft.head_slots, task.del, task.del_slot, o, adds_of(signature, type))
+        close_edge!(draft, type, task.op_cost[o] / task.cost_scale, adds, ticker)
+    end
+    for o in 1:noperators(task), c in task.cond_offsets[o]:task.cond_offsets[o+1]-1
+        schema, number = task.op_schema[o], task.cond_slot[c]
+        action = signature.action_edge[schema]
+        shift = length(signature.edges[action].tails)
+        add_action_tails!(o)
+        add_literals!(draft.tails, draft.tail_slots, task.cond_pre, task.cond_pre_slot, c, shift)
+        add_literals!(draft.tails, draft.tail_slots, task.cond_neg, task.cond_neg_slot, c,
+            shift + effect_positives[schema][number])
+        adds = add_literals!(draft.heads, draft.head_slots, task.cond_add, task.cond_add_slot, c, 0)
+        add_literals!(draft.heads, draft.head_slots, task.cond_del, task.cond_del_slot, c, adds_of(signature, action))
+        close_edge!(draft, signature.effect_edge[schema][number], task.op_cost[o] / task.cost_scale, adds, ticker)
+    end
+    draft
+end
+
+adds_of(signature::Signature, type::Integer) = count(signature.edges[type].head_positive)
+
+"Append row i with its slots to the row that is being made; how many literals these are."
+function add_literals!(rows::Rows, slots::Vector{Int32}, from::Rows, from_slots::Vector{Int32}, i::Integer, shift)
+    range = from.offsets[i]:from.offsets[i+1]-1
+    for k in range
+        push!(rows.values, from.values[k])
+        push!(slots, from_slots[k] + shift)
+    end
+    length(range)
+end
+
+function close_edge!(draft::DraftEdges, type::Int32, cost::Real, adds::Integer, ticker::Ticker)
+    push!(draft.type, type)
+    push!(draft.cost, cost)
+    push!(draft.adds, adds)
+    for rows in (draft.tails, draft.heads)
+        tick!(ticker, length(rows.values) + 2 - rows.offsets[end])
+        push!(rows.offsets, length(rows.values) + 1)
+    end
 end
 
 "Columns for each kind of edge: one for each literal, more where some edge has several facts for it."
-function edge_layouts(signature::Signature, drafts::Vector{DraftEdge})
+function edge_layouts(signature::Signature, draft::DraftEdges, ticker::Ticker)
     widths = [ones(Int, length(type.tails)) for type in signature.edges]
-    for draft in drafts
-        for slot in unique(first.(draft.tails))
-            n = count(t -> t[1] == slot, draft.tails)
-            widths[draft.type][slot] = max(widths[draft.type][slot], n)
+    counts = zeros(Int, maximum(length, widths; init = 0))
+    for e in eachindex(draft.type)
+        width = widths[draft.type[e]]
+        fill!(counts, 0)
+        tick!(ticker, length(counts) + 1)
+        for k in draft.tails.offsets[e]:draft.tails.offsets[e+1]-1
+            slot = draft.tail_slots[k]
+            width[slot] = max(width[slot], counts[slot] += 1)
         end
     end
     [EdgeLayout(t, reduce(vcat, (fill(Int32(s), w) for (s, w) in enumerate(widths[t])); init = Int32[]))
      for t in eachindex(signature.edges)]
+end
+
+"The tails in the columns of the layouts, where those of each edge begin, and the facts among them as sets."
+function tail_columns(draft::DraftEdges, layouts::Vector{EdgeLayout}, ticker::Ticker)
+    tail_first, tails, facts_of_edge = Int32[1], Int32[], Rows()
+    column_of_slot = [Int[findfirst(==(s), l.slot_of_column) for s in 1:maximum(l.slot_of_column; init = 0)]
+                      for l in layouts]
+    used = zeros(Int, maximum(length, column_of_slot; init = 0))
+    for e in eachindex(draft.type)
+        columns, before = column_of_slot[draft.type[e]], length(tails)
+        width = length(layouts[draft.type[e]].slot_of_column)
+        tick!(ticker, width + 1)
+        resize!(tails, before + width)
+        fill!(@view(tails[before+1:end]), 0)
+        fill!(used, 0)
+        for k in draft.tails.offsets[e]:draft.tails.offsets[e+1]-1
+            slot, fact = draft.tail_slots[k], draft.tails.values[k]
+            tails[before+columns[slot]+used[slot]] = fact
+            used[slot] += 1
+            push!(facts_of_edge.values, fact)
+        end
+        for (slot, column) in enumerate(columns)
+            used[slot] > 1 && sort_between!(tails, before + column, before + column + used[slot] - 1)
+        end
+        close_set!(facts_of_edge)
+        push!(tail_first, length(tails) + 1)
+    end
+    tail_first, tails, facts_of_edge
+end
+
+function bags_of_edges(draft::DraftEdges, places::Vector{Vector{Int32}}, bag_first::Vector{Int32}, ticker::Ticker)
+    heads = Rows()
+    for e in eachindex(draft.type)
+        for k in draft.heads.offsets[e]:draft.heads.offsets[e+1]-1
+            tick!(ticker)
+            place = places[draft.type[e]][draft.head_slots[k]]
+            place > 0 && push!(heads.values, bag_first[draft.heads.values[k]] + place - Int32(1))
+        end
+        sort_between!(heads.values, Int(heads.offsets[end]), length(heads.values))
+        push!(heads.offsets, length(heads.values) + 1)
+    end
+    heads
 end
 
 function goal_flags(task::Task)
@@ -134,11 +192,4 @@ function goal_flags(task::Task)
     foreach(f -> flags[f] |= IN_GOAL, task.goal_pos.values)
     foreach(f -> flags[f] |= IN_NEGATIVE_GOAL, task.goal_neg.values)
     flags
-end
-
-"Rows of the second elements of pairs sorted by their first, which counts from 1 to n."
-function rows_of_pairs(pairs::Vector{Tuple{Int32,Int32}}, n::Integer)
-    counts = zeros(Int32, n)
-    foreach(p -> counts[p[1]] += 1, pairs)
-    Rows(cumsum(Int32[1; counts]), last.(pairs))
 end

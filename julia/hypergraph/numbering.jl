@@ -69,21 +69,31 @@ end
     nothing
 end
 
+const PORTION = 1 << 12
+
 "Fill `batch.numbers`."
-function number_all!(in::Interner, batch::KeyBatch)
+function number_all!(in::Interner, batch::KeyBatch, ticker::Ticker = Ticker())
+    for first in 1:PORTION:batch.count
+        last = min(first + PORTION - 1, batch.count)
+        number_some!(in, batch, first:last)
+        tick!(ticker, last - first + 1)
+    end
+end
+
+function number_some!(in::Interner, batch::KeyBatch, some::UnitRange{Int})
     entries, ends, hashes, numbers = batch.entries, batch.ends, batch.hashes, batch.numbers
     table, records, slots = in.table, in.records, length(in.table)
     asked = zero(UInt64)
-    @inbounds for i in 1:batch.count
+    @inbounds for i in some
         hashes[i] = hash = hash_key(entries, ends[i], ends[i+1] - ends[i])
         asked ⊻= table[first_slot(hash, slots)]
     end
-    @inbounds for i in 1:batch.count
+    @inbounds for i in some
         place = place_in(table[first_slot(hashes[i], slots)])
         place == 0 || (asked ⊻= records[place] % UInt64)
     end
     batch.asked = asked
-    @inbounds for i in 1:batch.count
+    @inbounds for i in some
         numbers[i] = intern!(in, entries, ends[i], ends[i+1] - ends[i], hashes[i])
     end
 end

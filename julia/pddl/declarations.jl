@@ -1,6 +1,10 @@
-# Declarations: typed lists, the tree of types, predicates and functions, and the names a text may use.
+# Declarations: typed lists, objects, predicates and functions, and the names a text may use.
 
-"Everything needed to give the names of a text their meaning. `scope` pairs a word with a variable, innermost last."
+"""
+Everything needed to give the names of a text their meaning. `variable_of` gives for each word of the text the variable
+it stands for at the moment, or 0; `scope` pairs the words of the variables in scope, innermost last, with what
+they stood for before.
+"""
 struct Reader
     tokens::Tokens
     types::TypeTree
@@ -12,15 +16,16 @@ struct Reader
     functions::Vector{Predicate}
     function_number::Dict{String,Int32}
     variables::Vector{Variable}
+    variable_of::Vector{Int32}
     scope::Vector{Tuple{Int32,Int32}}
 end
 
-numbering(names) = Dict{String,Int32}(name => i for (i, name) in enumerate(names))
-
-Reader(tokens::Tokens, types::TypeTree, objects, predicates, functions) =
+function Reader(tokens::Tokens, types::TypeTree, objects, predicates, functions)
+    numbering(names) = Dict{String,Int32}((tick!(tokens); name => i) for (i, name) in enumerate(names))
     Reader(tokens, types, numbering(types.names), objects, numbering(o.name for o in objects),
            predicates, numbering(p.name for p in predicates), functions, numbering(f.name for f in functions),
-           Variable[], Tuple{Int32,Int32}[])
+           Variable[], zeros(Int32, length(tokens.words)), Tuple{Int32,Int32}[])
+end
 
 """
 The items of a typed list as pairs: the token of the name and the tokens of its types (none written: none).
@@ -31,21 +36,25 @@ function typed_items(t::Tokens, from::Integer, to::Integer)
     waiting = Int[]
     i = Int(from)
     while i <= to
+        tick!(t)
         if isword(t, i) && word(t, i) == "-"
             i + 1 <= to || fail(t, i, :syntax, "found nothing after '-', expected a type")
             types = type_tokens(t, i + 1)
             for item in waiting
-                push!(items, (item, types))
+                tick!(t)
+                push_within!(t.ticker, items, (item, types))
             end
             empty!(waiting)
             i = skip_expression(t, i + 1)
         else
-            push!(waiting, i)
+            push_within!(t.ticker, waiting, i)
             i = skip_expression(t, i)
         end
     end
+    untyped = Int[]
     for item in waiting
-        push!(items, (item, Int[]))
+        tick!(t)
+        push_within!(t.ticker, items, (item, untyped))
     end
     items
 end
@@ -65,59 +74,40 @@ plain_name(t::Tokens, i::Integer, what::String) =
     isword(t, i) && !startswith(word(t, i), "?") && !startswith(word(t, i), ":") && word(t, i) != "-" ? word(t, i) :
         fail_expected(t, i, what)
 
-"The tree of types from the inside of a :types section; parents need not be declared themselves."
-function type_tree(t::Tokens, from::Integer, to::Integer)
-    names = ["object"]
-    number = Dict("object" => Int32(1))
-    add(name) = get!(number, name) do
-        push!(names, name)
-        Int32(length(names))
-    end
-    edges = Tuple{Int32,Int32,Int}[]
-    for (item, parents) in typed_items(t, from, to)
-        # A second declaration adds a parent: files of the competitions declare types twice.
-        child = add(plain_name(t, item, "a type"))
-        for p in parents
-            parent = add(plain_name(t, p, "a type"))
-            (child == parent == 1) || push!(edges, (child, parent, item))
-        end
-    end
-    below = falses(length(names), length(names))
-    for i in eachindex(names)
-        below[i, i] = below[i, 1] = true
-    end
-    for (child, parent, _) in edges
-        below[child, parent] = true
-    end
-    for k in eachindex(names), i in eachindex(names)
-        below[i, k] || continue
-        for j in eachindex(names)
-            below[k, j] && (below[i, j] = true)
-        end
-    end
-    for (child, parent, item) in edges
-        below[parent, child] && parent != 1 && fail(t, item, :meaning, string("type '", shorten(names[child]),
-            "' is above and below '", shorten(names[parent]), "', expected types without cycles"))
-        child == 1 && fail(t, item, :meaning, "type 'object' has a parent, expected it at the top of all types")
-    end
-    TypeTree(names, below)
-end
-
 function resolve_types(r::Reader, tokens::Vector{Int})
     isempty(tokens) && return Int32[1]
     map(tokens) do i
+        tick!(r.tokens)
         get(r.type_number, word(r.tokens, i)) do
             fail(r.tokens, i, :meaning, "unknown type $(quoted(r.tokens, i)), expected a type declared in :types")
         end
     end
 end
 
+"What the types of a typed list mean. Items that share their types in the text share them here too."
+mutable struct SharedTypes
+    tokens::Vector{Int}
+    types::Vector{Int32}
+end
+
+SharedTypes() = SharedTypes(Int[], Int32[])
+
+function resolve_types!(shared::SharedTypes, r::Reader, tokens::Vector{Int})
+    if shared.tokens !== tokens
+        shared.types = resolve_types(r, tokens)
+        shared.tokens = tokens
+    end
+    shared.types
+end
+
 function declare_objects!(r::Reader, from::Integer, to::Integer)
+    shared = SharedTypes()
     for (item, types) in typed_items(r.tokens, from, to)
+        tick!(r.tokens)
         name = plain_name(r.tokens, item, "the name of an object")
         haskey(r.object_number, name) && fail(r.tokens, item, :meaning,
             "object '$(shorten(name))' is declared twice, expected distinct names")
-        push!(r.objects, Variable(name, resolve_types(r, types)))
+        push_within!(r.tokens.ticker, r.objects, Variable(name, resolve_types!(shared, r, types)))
         r.object_number[name] = length(r.objects)
     end
 end
@@ -126,13 +116,17 @@ end
 function variable_list(r::Reader, from::Integer, to::Integer; distinct::Bool=true)
     variables = Variable[]
     tokens = Int[]
+    met = Set{Int32}()
+    shared = SharedTypes()
     for (item, types) in typed_items(r.tokens, from, to)
+        tick!(r.tokens)
         isword(r.tokens, item) && startswith(word(r.tokens, item), "?") ||
             fail_expected(r.tokens, item, "a variable such as '?x'")
         name = word(r.tokens, item)
-        distinct && any(v -> v.name == name, variables) && fail(r.tokens, item, :meaning,
+        distinct && r.tokens.symbol[item] in met && fail(r.tokens, item, :meaning,
             "variable '$(shorten(name))' is declared twice in one list, expected distinct names")
-        push!(variables, Variable(name, resolve_types(r, types)))
+        push!(met, r.tokens.symbol[item])
+        push!(variables, Variable(name, resolve_types!(shared, r, types)))
         push!(tokens, item)
     end
     variables, tokens
@@ -176,9 +170,8 @@ function resolve_term(r::Reader, i::Integer)::Term
     isword(t, i) || fail_expected(t, i, "an object or a variable")
     symbol = t.symbol[i]
     if startswith(t.words[symbol], "?")
-        for k in length(r.scope):-1:1
-            r.scope[k][1] == symbol && return r.scope[k][2]
-        end
+        variable = r.variable_of[symbol]
+        variable == 0 || return variable
         fail(t, i, :meaning, "unknown variable $(quoted(t, i)), expected a parameter or a quantified variable")
     end
     object = get(r.object_number, t.words[symbol], Int32(0))
@@ -193,7 +186,7 @@ function check_argument_type(r::Reader, i::Integer, term::Term, declared::Predic
         types = r.variables[term].types
     else
         types = r.objects[-term].types
-        any(t -> any(w -> r.types.below[t, w], wanted), types) && return
+        is_one_of(r.types, types, wanted) && return
     end
     fail(r.tokens, i, :meaning, string(quoted(r.tokens, i), " is of type ", shorten(type_names(r.types, types)),
         ", expected ", shorten(type_names(r.types, wanted)), " as argument ", position, " of '", shorten(declared.name),

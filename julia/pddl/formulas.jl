@@ -13,12 +13,19 @@ function open_scope!(r::Reader, i::Int)
     for (variable, token) in zip(variables, tokens)
         push!(r.variables, variable)
         push!(numbers, length(r.variables))
-        push!(r.scope, (r.tokens.symbol[token], length(r.variables)))
+        symbol = r.tokens.symbol[token]
+        push!(r.scope, (symbol, r.variable_of[symbol]))
+        r.variable_of[symbol] = length(r.variables)
     end
     numbers
 end
 
-close_scope!(r::Reader, numbers) = resize!(r.scope, length(r.scope) - length(numbers))
+function close_scope!(r::Reader, numbers)
+    for _ in numbers
+        symbol, before = pop!(r.scope)
+        r.variable_of[symbol] = before
+    end
+end
 
 function expect_parts(t::Tokens, i::Int, parts::Vector{Int}, count::Int)
     length(parts) == count || fail(t, i, :syntax,

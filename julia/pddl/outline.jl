@@ -5,12 +5,12 @@
 second is how many names a problem declares in `(:objects …)`. A text with errors is looked at up to the first
 one that keeps its tokens from being read.
 """
-function outline_of(text::String)
-    t = Tokens(text, "")
+function outline_of(text::String, limits::Limits=Limits())
+    t = Tokens(text, "", limits)
     try
         read_tokens!(t)
     catch e
-        e isa PlanRankError || rethrow()
+        e isa PlanRankError && e.kind === :syntax || rethrow()
     end
     kind = defined_kind(t)
     kind, kind == "problem" ? count_objects(t) : 0
@@ -23,10 +23,11 @@ end
 
 "Depths are counted here, because in a text with errors parentheses may have no partner."
 function count_objects(t::Tokens)
-    section = findfirst(i -> isopen(t, i) && word(t, i + 1) == ":objects", 1:length(t)-1)
+    section = findfirst(i -> (tick!(t); isopen(t, i)) && word(t, i + 1) == ":objects", 1:length(t)-1)
     section === nothing && return 0
     objects, depth, after_dash = 0, 1, false
     for i in section+2:length(t)
+        tick!(t)
         if isopen(t, i)
             depth += 1
         elseif t.symbol[i] == CLOSE

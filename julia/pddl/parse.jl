@@ -69,14 +69,14 @@ end
 
 const DOMAIN_SECTIONS = (":requirements", ":types", ":constants", ":predicates", ":functions", ":action")
 
-function parse_domain(text::String, file::String)::Domain
-    t = tokenise(text, file)
+function parse_domain(text::String, file::String, limits::Limits=Limits())::Domain
+    t = tokenise(text, file, limits)
     name, sections = open_definition(t, "domain")
     check_sections(t, sections, DOMAIN_SECTIONS)
     section(s) = only_section(t, sections, s)
     check_requirements(t, section(":requirements"))
     s = section(":types")
-    types = s == 0 ? TypeTree(["object"], trues(1, 1)) : type_tree(t, s + 2, t.partner[s] - 1)
+    types = s == 0 ? TypeTree() : read_types(t, s + 2, t.partner[s] - 1)
     r = Reader(t, types, Variable[], Predicate[], Predicate[])
     s = section(":constants")
     s == 0 || declare_objects!(r, s + 2, t.partner[s] - 1)
@@ -87,6 +87,7 @@ function parse_domain(text::String, file::String)::Domain
     actions = Action[]
     names = Set{String}()
     for s in sections
+        tick!(t)
         head(t, s) == ":action" || continue
         action = parse_action(r, s)
         action.name in names &&
@@ -115,18 +116,18 @@ function parse_action(r::Reader, section::Int)
         place[key] = fields[k+1]
     end
     empty!(r.variables)
-    empty!(r.scope)
     parameters = haskey(place, ":parameters") ? open_scope!(r, place[":parameters"]) : Int32[]
     precondition = haskey(place, ":precondition") ? parse_formula(r, place[":precondition"]) : Formula(:and, Formula[])
     costs = CostTerm[]
     effect = haskey(place, ":effect") ? parse_effect(r, place[":effect"], costs) : Effect(:and, Effect[])
+    close_scope!(r, parameters)
     Action(name, length(parameters), copy(r.variables), precondition, effect, isempty(costs) ? NO_COST : costs[1])
 end
 
 const PROBLEM_SECTIONS = (":domain", ":requirements", ":objects", ":init", ":goal", ":metric", ":length")
 
-function parse_problem(text::String, file::String, domain::Domain)::Problem
-    t = tokenise(text, file)
+function parse_problem(text::String, file::String, domain::Domain, limits::Limits=Limits())::Problem
+    t = tokenise(text, file, limits)
     name, sections = open_definition(t, "problem")
     check_sections(t, sections, PROBLEM_SECTIONS)
     section(s) = only_section(t, sections, s)
@@ -165,13 +166,14 @@ end
 "Initial atoms, and the values of functions. There may be very many, so plain atoms are dealt with first."
 function parse_init(r::Reader, section::Int)
     t = r.tokens
-    object_of = Int32[get(r.object_number, w, Int32(0)) for w in t.words]
-    predicate_of = Int32[get(r.predicate_number, w, Int32(0)) for w in t.words]
+    object_of = Int32[(tick!(t); get(r.object_number, w, Int32(0))) for w in t.words]
+    predicate_of = Int32[(tick!(t); get(r.predicate_number, w, Int32(0))) for w in t.words]
     init, values, value = InitialAtoms(), InitialAtoms(), Decimal[]
     negated = Tuple{Int,Int}[]
     last = t.partner[section]
     i = section + 2
     while i < last
+        tick!(t)
         isopen(t, i) || fail_expected(t, i, "an atom in parentheses")
         predicate = isword(t, i + 1) ? predicate_of[t.symbol[i+1]] : Int32(0)
         if predicate != 0
@@ -204,16 +206,16 @@ function push_atom!(r::Reader, i::Int, atoms::InitialAtoms, number::Int32, decla
         for k in 1:arity
             symbol = t.symbol[i+1+k]
             object = symbol > 0 ? object_of[symbol] : Int32(0)
-            if object == 0 || !declared_object(r, object, declared.parameters[k].types)
+            if object == 0 || !is_one_of(r.types, r.objects[object].types, declared.parameters[k].types)
                 good = false
                 break
             end
-            push!(atoms.args, object)
+            push_within!(t.ticker, atoms.args, object)
         end
     end
     good || refuse_atom(r, i, declared)
-    push!(atoms.predicate, number)
-    push!(atoms.offsets, length(atoms.args) + 1)
+    push_within!(t.ticker, atoms.predicate, number)
+    push_within!(t.ticker, atoms.offsets, length(atoms.args) + 1)
 end
 
 function refuse_atom(r::Reader, i::Int, declared::Predicate)
@@ -227,13 +229,6 @@ function refuse_timed(t::Tokens, i::Int)
     is_timed && fail(t, i, :unsupported, "timed initial literals are not supported")
 end
 
-function declared_object(r::Reader, object::Int32, wanted::Vector{Int32})
-    for t in r.objects[object].types, w in wanted
-        r.types.below[t, w] && return true
-    end
-    false
-end
-
 function push_value!(r::Reader, i::Int, values::InitialAtoms, value::Vector{Decimal}, object_of::Vector{Int32})
     t = r.tokens
     parts = children(t, i, 2)
@@ -243,15 +238,17 @@ function push_value!(r::Reader, i::Int, values::InitialAtoms, value::Vector{Deci
     number == 0 &&
         fail(t, parts[1], :meaning, "unknown function $(quoted(t, parts[1])), expected one declared in :functions")
     push_atom!(r, parts[1], values, number, r.functions[number], object_of)
-    push!(value, parse_number(t, parts[2]))
+    push_within!(t.ticker, value, parse_number(t, parts[2]))
 end
 
 function check_negated(r::Reader, negated, init::InitialAtoms, predicate_of, object_of)
-    true_atoms = Set((init.predicate[k], collect(arguments(init, k))) for k in 1:length(init))
+    t = r.tokens
+    true_atoms = Set((tick!(t); (init.predicate[k], collect(arguments(init, k)))) for k in 1:length(init))
     for (whole, atom) in negated
-        predicate = predicate_of[r.tokens.symbol[atom+1]]
+        tick!(t)
+        predicate = predicate_of[t.symbol[atom+1]]
         terms = resolve_arguments(r, atom, r.predicates[predicate])
-        (predicate, -terms) in true_atoms && fail(r.tokens, whole, :meaning,
+        (predicate, -terms) in true_atoms && fail(t, whole, :meaning,
             "found an atom that is also stated true, expected one or the other")
     end
 end

@@ -9,11 +9,6 @@ struct Variable
     types::Vector{Int32}        # one, or several for `either`
 end
 
-struct TypeTree
-    names::Vector{String}       # the first is `object`
-    below::BitMatrix            # below[a, b]: every a is a b; reflexive and transitive
-end
-
 struct Predicate
     name::String
     parameters::Vector{Variable}
@@ -106,14 +101,3 @@ struct Problem
     goal_variables::Vector{Variable}
     metric::Bool                # minimise total-cost
 end
-
-issubtype(tree::TypeTree, types::Vector{Int32}, wanted::Vector{Int32}) =
-    all(t -> any(w -> tree.below[t, w], wanted), types)
-
-"Can something be of one of the types in `a` and of one of those in `b` at once?"
-function overlap(tree::TypeTree, a::Vector{Int32}, b::Vector{Int32})
-    any(x -> any(y -> tree.below[x, y] || tree.below[y, x], b), a) && return true
-    any(t -> any(x -> tree.below[t, x], a) && any(y -> tree.below[t, y], b), 1:length(tree.names))
-end
-
-type_names(tree::TypeTree, types::Vector{Int32}) = join((tree.names[t] for t in types), " or ")

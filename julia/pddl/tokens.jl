@@ -15,9 +15,13 @@ struct Tokens
     symbol::Vector{Int32}
     partner::Vector{Int32}
     words::Vector{String}
+    ticker::Ticker              # parsing asks it at every step
 end
 
-Tokens(text::String, file::String) = Tokens(text, file, Int32[], Int32[], Int32[], String[])
+Tokens(text::String, file::String, limits::Limits=Limits()) =
+    Tokens(text, file, Int32[], Int32[], Int32[], String[], Ticker(limits, "parsing"))
+
+tick!(t::Tokens) = tick!(t.ticker)
 
 Base.length(t::Tokens) = length(t.symbol)
 isopen(t::Tokens, i::Integer) = t.symbol[i] == OPEN
@@ -35,18 +39,20 @@ function children(t::Tokens, i::Integer, first::Integer=1)
     found = Int[]
     child = Int(i) + 1
     while child < t.partner[i]
-        push!(found, child)
+        tick!(t)
+        push_within!(t.ticker, found, child)
         child = skip_expression(t, child)
     end
     first == 1 ? found : found[first:end]
 end
 
+"Lines end with LF, CR or CRLF: LF after CR ends no second line."
 function line_and_column(text::String, byte::Integer)
     line, column = 1, 1
     units = codeunits(text)
     for i in 1:min(byte - 1, length(units))
-        if units[i] == UInt8('\n')
-            line += 1
+        if is_line_end(units[i])
+            line += !(units[i] == UInt8('\n') && i > 1 && units[i-1] == UInt8('\r'))
             column = 1
         elseif units[i] & 0xc0 != 0x80      # a UTF-8 continuation byte is no column of its own
             column += 1
@@ -77,6 +83,7 @@ function quoted(t::Tokens, i::Integer)
     isword(t, i) ? string("'", shorten(word(t, i)), "'") : "')'"
 end
 
+is_line_end(b::UInt8) = b == 0x0a || b == 0x0d
 iswhite(b::UInt8) = b == 0x20 || b == 0x0a || b == 0x0d || b == 0x09 || b == 0x0c || b == 0x0b
 lower(b::UInt8) = 0x41 <= b <= 0x5a ? b | 0x20 : b
 
@@ -84,9 +91,10 @@ lower(b::UInt8) = 0x41 <= b <= 0x5a ? b | 0x20 : b
 mutable struct WordTable
     words::Vector{String}
     slots::Vector{Int32}
+    ticker::Ticker
 end
 
-WordTable(words::Vector{String}) = WordTable(words, zeros(Int32, 256))
+WordTable(words::Vector{String}, ticker::Ticker) = WordTable(words, zeros(Int32, 256), ticker)
 
 const HASH_START = 0xcbf29ce484222325
 @inline mix_byte(hash::UInt64, b::UInt8) = (hash ⊻ lower(b)) * 0x00000100000001b3
@@ -108,7 +116,7 @@ function intern!(table::WordTable, units, first::Int, last::Int, hash::UInt64)
         same_word(table.words[id], units, first, last) && return id
         slot = (slot & mask) + 1
     end
-    push!(table.words, lowercase(String(units[first:last])))
+    push_within!(table.ticker, table.words, lowercase(String(units[first:last])))
     id = Int32(length(table.words))
     table.slots[slot] = id
     2 * id > length(table.slots) && regrow!(table)
@@ -125,9 +133,10 @@ function word_hash(units, first::Int, last::Int)
 end
 
 function regrow!(table::WordTable)
-    slots = zeros(Int32, 2 * length(table.slots))
+    slots = zeros_within(table.ticker, 2 * length(table.slots))
     mask = length(slots) - 1
     for (id, w) in enumerate(table.words)
+        tick!(table.ticker)
         slot = Int(word_hash(codeunits(w), 1, ncodeunits(w)) & (mask % UInt64)) + 1
         while slots[slot] != 0
             slot = (slot & mask) + 1
@@ -137,17 +146,23 @@ function regrow!(table::WordTable)
     table.slots = slots
 end
 
-function tokenise(text::String, file::String)
-    t = Tokens(text, file)
+function tokenise(text::String, file::String, limits::Limits=Limits(); may_be_empty::Bool=false)
+    t = Tokens(text, file, limits)
     unclosed = read_tokens!(t)
     if !isempty(unclosed)
         culprit = likely_unclosed(t, Int(unclosed[end]))
         fail_at_byte(text, file, t.start[culprit], :syntax,
             "found no ')' for the parenthesis opened here, expected it before the end of the file")
     end
-    length(t) == 0 && throw(PlanRankError(:syntax, "found an empty file, expected '(define …)'", file, 1, 1))
+    length(t) == 0 && !may_be_empty &&
+        throw(PlanRankError(:syntax, "found an empty file, expected '(define …)'", file, 1, 1))
     t
 end
+
+const BYTES_PER_LOOK = 1 << 16
+
+"For loops over the bytes of a text: they are too quick to tick at each."
+@inline look_sometimes!(t::Tokens, byte::Int) = (byte & (BYTES_PER_LOOK - 1) == 0 && look!(t.ticker); nothing)
 
 "The byte after the word that starts at byte `first`, and the hash of the word."
 @inline function end_of_word(t::Tokens, units, first::Int)
@@ -155,6 +170,7 @@ end
     @inbounds while true
         (b < 0x21 || b > 0x7e) && fail_strange_byte(t.text, t.file, i, b)
         hash = mix_byte(hash, b)
+        look_sometimes!(t, i)
         i += 1
         i > length(units) && break
         b = units[i]
@@ -170,38 +186,46 @@ function read_tokens!(t::Tokens)
     units = codeunits(text)
     size = length(units)
     size < typemax(Int32) || throw(PlanRankError(:syntax, "file of 2 GB or more, expected PDDL text", file, 0, 0))
-    foreach(list -> sizehint!(list, size ÷ 4 + 8), (start, symbol, partner))
-    table = WordTable(t.words)
+    foreach(list -> sizehint!(list, min(size ÷ 4 + 8, LARGE_LENGTH)), (start, symbol, partner))
+    ticker = t.ticker
+    table = WordTable(t.words, ticker)
     unclosed = Int32[]
     i = startswith(text, '\ufeff') ? 4 : 1     # a byte order mark is no token
     @inbounds while i <= size
         b = units[i]
+        tick!(ticker)
         if iswhite(b)
             i += 1
         elseif b == UInt8(';')
-            while i <= size && units[i] != UInt8('\n')
+            while i <= size && !is_line_end(units[i])
+                look_sometimes!(t, i)
                 i += 1
             end
         elseif b == UInt8('(')
-            push!(start, i); push!(symbol, OPEN); push!(partner, 0)
+            push_token!(t, i, OPEN)
             push!(unclosed, length(symbol))
             length(unclosed) > MAX_NESTING && fail_at_byte(text, file, i, :syntax,
                 "parentheses nested more than $MAX_NESTING deep, expected a PDDL expression")
             i += 1
         elseif b == UInt8(')')
-            push!(start, i); push!(symbol, CLOSE); push!(partner, 0)
+            push_token!(t, i, CLOSE)
             isempty(unclosed) &&
                 fail_at_byte(text, file, i, :syntax, "found ')' that closes nothing, expected '(' before it")
             partner[pop!(unclosed)] = length(symbol)
             i += 1
         else
             after, hash = end_of_word(t, units, i)
-            push!(start, i); push!(partner, 0)
-            push!(symbol, intern!(table, units, i, after - 1, hash))
+            push_token!(t, i, intern!(table, units, i, after - 1, hash))
             i = after
         end
     end
     unclosed
+end
+
+@inline function push_token!(t::Tokens, byte::Int, symbol::Int32)
+    push_within!(t.ticker, t.start, byte)
+    push_within!(t.ticker, t.symbol, symbol)
+    push_within!(t.ticker, t.partner, 0)
 end
 
 const SECTION_WORDS = Set([":requirements", ":types", ":constants", ":predicates", ":functions", ":action",
@@ -216,6 +240,7 @@ of an action inside something else, or a list inside an initial atom shows where
 function likely_unclosed(t::Tokens, last::Int)
     open = Int[]
     for i in 1:length(t)
+        tick!(t)
         if isopen(t, i)
             i < length(t) && word(t, i + 1) in SECTION_WORDS && length(open) > 1 && return open[end]
             length(open) >= 3 && head(t, open[2]) == ":init" && !(head(t, open[3]) in ("=", "not", "at")) &&

@@ -9,15 +9,23 @@ struct Replay
     problem::Problem
     state::Set{Atom}
     object_number::Dict{String,Int32}
+    action_number::Dict{String,Int}
+    values::Dict{Atom,Decimal}      # of functions, where they have one
+    ticker::Ticker
 end
 
-function Replay(domain::Domain, problem::Problem)
-    state = Set{Atom}()
-    for i in 1:length(problem.init)
-        push!(state, Int32[problem.init.predicate[i]; arguments(problem.init, i)])
+function Replay(domain::Domain, problem::Problem, limits::Limits)
+    ticker = Ticker(limits, "validating the plan")
+    ground_atoms(atoms) =
+        ((tick!(ticker); Int32[atoms.predicate[i]; arguments(atoms, i)]) for i in 1:length(atoms))
+    state = Set{Atom}(ground_atoms(problem.init))
+    objects = Dict{String,Int32}((tick!(ticker); object.name => i) for (i, object) in enumerate(problem.objects))
+    actions = Dict{String,Int}(action.name => i for (i, action) in enumerate(domain.actions))
+    values = Dict{Atom,Decimal}()
+    for (atom, value) in zip(ground_atoms(problem.values), problem.value)
+        get!(values, atom, value)
     end
-    numbers = Dict{String,Int32}(object.name => i for (i, object) in enumerate(problem.objects))
-    Replay(domain, problem, state, numbers)
+    Replay(domain, problem, state, objects, actions, values, ticker)
 end
 
 "The variables of an action or goal and the objects they stand for at the moment."
@@ -32,18 +40,16 @@ Scope(variables::Vector{Variable}) = Scope(variables, zeros(Int32, length(variab
 Check a plan and return its number of steps and its cost. A plan that is not one raises a PlanRankError that names the
 line, the step and what does not hold.
 """
-function validate_plan(domain::Domain, problem::Problem, text::String, file::String)
-    replay = Replay(domain, problem)
+function validate_plan(domain::Domain, problem::Problem, text::String, file::String, limits::Limits=Limits())
+    t = tokenise(text, file, limits; may_be_empty=true)
+    replay = Replay(domain, problem, limits)
     cost = 0 // 1
     steps = 0
-    if occursin(r"^[^;\n]*[^;\s]"m, text)
-        t = tokenise(text, file)
-        i = 1
-        while i <= length(t)
-            steps += 1
-            cost += replay_step!(replay, t, i, steps)
-            i = skip_expression(t, i)
-        end
+    i = 1
+    while i <= length(t)
+        steps += 1
+        cost += replay_step!(replay, t, i, steps)
+        i = skip_expression(t, i)
     end
     failed = unmet(replay, problem.goal, Scope(problem.goal_variables))
     failed === nothing || throw(PlanRankError(:meaning,
@@ -52,6 +58,7 @@ function validate_plan(domain::Domain, problem::Problem, text::String, file::Str
 end
 
 function replay_step!(replay::Replay, t::Tokens, i::Int, step::Int)
+    tick!(replay.ticker)
     isopen(t, i) || fail_expected(t, i, "an action such as '(name argument …)'")
     action = find_action(replay, t, i)
     scope = bind_arguments(replay, action, t, i)
@@ -70,9 +77,8 @@ end
 
 function find_action(replay::Replay, t::Tokens, i::Int)
     isword(t, i + 1) || fail_expected(t, i + 1, "the name of an action")
-    for action in replay.domain.actions
-        action.name == word(t, i + 1) && return action
-    end
+    number = get(replay.action_number, word(t, i + 1), 0)
+    number == 0 || return replay.domain.actions[number]
     fail(t, i + 1, :meaning, "unknown action $(quoted(t, i + 1)), expected one of the domain '$(replay.domain.name)'")
 end
 
@@ -102,6 +108,7 @@ value_of(term::Term, scope::Scope) = term > 0 ? scope.objects[term] : -term
 atom_of(predicate::Integer, terms::Vector{Term}, scope::Scope) = Int32[predicate; [value_of(t, scope) for t in terms]]
 
 function holds(replay::Replay, f::Formula, scope::Scope)::Bool
+    tick!(replay.ticker)
     f.kind === :atom && return atom_of(f.predicate, f.terms, scope) in replay.state
     f.kind === :equal && return value_of(f.terms[1], scope) == value_of(f.terms[2], scope)
     f.kind === :not && return !holds(replay, f.parts[1], scope)
@@ -117,6 +124,7 @@ function every(test, replay::Replay, scope::Scope, variables::Vector{Int32}, k::
     k > length(variables) && return test()
     v = variables[k]
     for object in 1:length(replay.problem.objects)
+        tick!(replay.ticker)
         has_type(replay, object, scope.variables[v].types) || continue
         scope.objects[v] = object
         every(test, replay, scope, variables, k + 1) || return false
@@ -141,6 +149,7 @@ function formula_text(replay::Replay, f::Formula, scope::Scope)
 end
 
 function collect_effects!(added::Vector{Atom}, deleted::Vector{Atom}, replay::Replay, e::Effect, scope::Scope)
+    tick!(replay.ticker)
     if e.kind === :add
         push!(added, atom_of(e.predicate, e.terms, scope))
     elseif e.kind === :delete
@@ -162,11 +171,6 @@ exact(d::Decimal) = d.digits // 10^d.decimals
 function step_cost(replay::Replay, action::Action, scope::Scope)
     replay.problem.metric || return 1 // 1
     action.cost.symbol == 0 && return exact(action.cost.value)
-    objects = [value_of(term, scope) for term in action.cost.terms]
-    values = replay.problem.values
-    for i in 1:length(values)
-        values.predicate[i] == action.cost.symbol && arguments(values, i) == objects &&
-            return exact(replay.problem.value[i])
-    end
-    nothing
+    value = get(replay.values, atom_of(action.cost.symbol, action.cost.terms, scope), nothing)
+    value === nothing ? nothing : exact(value)
 end

@@ -105,8 +105,10 @@ function truth_frequency(task::Task, generator::SuccessorGenerator, ticker::Tick
 end
 
 function effect_words(task::Task, ticker::Ticker)
-    offsets = Int32[1]
-    effects = EffectWord[]
+    most = length(task.del.values) + length(task.add.values)
+    claim!(ticker, most * sizeof(EffectWord))
+    offsets = sizehint!(Int32[1], noperators(task) + 1)
+    effects = sizehint!(EffectWord[], most)
     for operator in 1:noperators(task)
         first_effect = length(effects) + 1
         for (facts, adds) in ((row(task.del, operator), false), (row(task.add, operator), true)), fact in facts

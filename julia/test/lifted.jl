@@ -1,7 +1,7 @@
 "PDDL's meaning as plainly as possible, straight from the parsed text, to compare the grounder with."
 module Lifted
 
-using PlanRank: Domain, Problem, Formula, Effect, Variable, Task, row, arguments, operator_name, noperators
+using PlanRank: Domain, Problem, Formula, Effect, Variable, Task, is_one_of, row, arguments, operator_name, noperators
 
 export State, initial_state, transitions, ground_transitions, goal_holds, ground_goal_holds, ground_state
 
@@ -11,7 +11,7 @@ const State = Set{Atom}
 initial_state(p::Problem) = State((Int(p.init.predicate[i]), Int.(arguments(p.init, i))) for i in 1:length(p.init))
 
 objects(d::Domain, p::Problem, v::Variable) =
-    [o for (o, x) in enumerate(p.objects) if any(t -> any(w -> d.types.below[t, w], v.types), x.types)]
+    [o for (o, x) in enumerate(p.objects) if is_one_of(d.types, x.types, v.types)]
 
 object(t, b) = t > 0 ? b[t] : Int(-t)
 atom(x, b) = (Int(x.predicate), Int[object(t, b) for t in x.terms])

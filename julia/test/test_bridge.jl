@@ -130,11 +130,12 @@ end
             @test PlanRank.joined_names(from_files, list) == PlanRank.joined_names(from_text, list)
             @test PlanRank.joined_names(from_files, list) == PlanRank.joined_names(mixed, list)
         end
-        @test PlanRank.validate_sources(sources...) == (7, 11.0)
+        @test PlanRank.validate_sources(sources..., LIMITLESS...) == (7, 11.0)
     end
-    @test PlanRank.validate_sources(texts...) == (7, 11.0)
+    @test PlanRank.validate_sources(texts..., LIMITLESS...) == (7, 11.0)
     blamed(i, text) = error_of() do
-        PlanRank.validate_sources((k == i ? Source(one.name, text) : one for (k, one) in enumerate(texts))...)
+        PlanRank.validate_sources((k == i ? Source(one.name, text) : one for (k, one) in enumerate(texts))...,
+            LIMITLESS...)
     end.file
     @test blamed(1, "(define") == "my domain"
     @test blamed(2, "(define") == "my problem"

@@ -91,6 +91,84 @@ end
     check_error(:problem, "(road x y)", "(at 5 (road x y))", :unsupported, 3, 18, "timed initial literals")
 end
 
+@testset "a lone CR ends a line as LF and CRLF do" begin
+    for line_end in ("\n", "\r", "\r\n")
+        commented = replace(DOMAIN, "\n" => " ; bad) comment" * line_end)
+        @test noperators(outcome(commented, PROBLEM)) == 2
+        e = outcome(replace(commented, "(at ?v ?a) (road" => "(att ?v ?a) (road"), PROBLEM)
+        @test (e.line, e.column) == (7, 22)
+        e = outcome(DOMAIN, replace(replace(PROBLEM, "\n" => line_end^2), "(at t1 hub)" => "(at t1 hut)"))
+        @test (e.line, e.column) == (7, 15)
+        domain = parse_domain(DOMAIN, "d.pddl")
+        problem = parse_problem(PROBLEM, "p.pddl", domain)
+        plan = "; two steps" * line_end * "(go t1 x y)" * line_end * "(go t1 y hub)"
+        @test PlanRank.validate_plan(domain, problem, plan, "plan") == (2, 2.0)
+    end
+end
+
+@testset "the types of PDDL itself" begin
+    check_error(:domain, "(:types truck", "(:types number truck", :meaning, 2, 9, "'number'", "expected another name")
+    check_error(:domain, "place vehicle)", "place vehicle - number)", :meaning, 2, 47, "'number'")
+    check_error(:domain, "- vehicle place", "- vehicle object - truck place", :meaning, 2, 31, "'object'", "top")
+    for types in ("truck plane - vehicle place vehicle object", "truck plane - vehicle place vehicle - object object",
+        "truck - object truck plane - vehicle place vehicle")
+        @test noperators(outcome(replace(DOMAIN, "truck plane - vehicle place vehicle" => types), PROBLEM)) == 2
+    end
+end
+
+"For each type those it is below, found by going from type to type until nothing is new."
+function closure(n, edges)
+    below = [Set([i, 1]) for i in 1:n]
+    while any(!issubset(below[b], below[a]) && (union!(below[a], below[b]); true) for (a, b) in edges) end
+    below
+end
+
+@testset "types may have several parents" begin
+    rng = MersenneTwister(5)
+    for _ in 1:200
+        n = rand(rng, 1:12)
+        edges = unique((a, rand(rng, 1:a-1)) for a in rand(rng, 2:n+1, rand(rng, 0:2n)))
+        name(type) = type == 1 ? "object" : "t$type"
+        declared = join(("$(name(a)) - $(name(b))" for (a, b) in edges), ' ')
+        tree = parse_domain("(define (domain d) (:types t2 - object $declared))", "d").types
+        number = Dict(type => Int32(i) for type in 1:n+1 for i in 1:length(tree.names) if tree.names[i] == name(type))
+        below = closure(n + 1, edges)
+        types = sort(collect(keys(number)))
+        @test all(PlanRank.is_below(tree, number[a], number[b]) == (b in below[a]) for a in types for b in types)
+        shared(a, b) = any(t -> a in below[t] && b in below[t], types)
+        @test all(PlanRank.overlap(tree, [number[a]], [number[b]]) == shared(a, b) for a in types for b in types)
+    end
+end
+
+@testset "very many types, parameters and objects" begin
+    chain = join(("t$i - t$(i + 1)" for i in 1:100_000), ' ')
+    loop = chain * " t100001 - t99990"
+    many(types) = """(define (domain d) (:types $types) (:predicates (p ?x - t100001))
+        (:action a :parameters (?x - t1) :precondition (p ?x) :effect (not (p ?x))))"""
+    problem = "(define (problem p) (:domain d) (:objects o - t1) (:init (p o)) (:goal ()))"
+    limits = PlanRank.Limits(Inf, PlanRank.resident_bytes() + 1_000_000_000)     # a table of all pairs takes more
+    @test noperators(task_from_text(many(chain), problem, limits)) == 1
+    e = error_of(() -> task_from_text(many(loop), problem, limits))
+    @test e.kind == :meaning && occursin("'t99990' is above and below 't99991'", e.message)
+    parameters = join(("?x$i" for i in 1:20_000), ' ')
+    wide = """(define (domain d) (:predicates (p $parameters))
+        (:action a :parameters ($parameters) :effect (p $parameters)))"""
+    @test parse_domain(wide, "d").actions[1].effect.terms == 1:20_000
+    objects = "(define (problem p) (:domain d) (:objects $(join(("o$i" for i in 1:300_000), ' '))) (:init) (:goal ()))"
+    @test length(parse_problem(objects, "p", parse_domain("(define (domain d))", "d")).objects) == 300_000
+end
+
+@testset "variables are those of the innermost list that names them" begin
+    text = """(define (domain d) (:predicates (p ?x ?y)) (:action a :parameters (?x ?y)
+        :precondition (and (forall (?x) (exists (?x) (p ?x ?y))) (p ?x ?y)) :effect (p ?x ?y))
+        (:action b :parameters (?y) :effect (p ?y ?y)))"""
+    a, b = parse_domain(text, "d").actions
+    @test a.precondition.parts[1].parts[1].parts[1].terms == [4, 2]
+    @test a.precondition.parts[2].terms == a.effect.terms == [1, 2] && b.effect.terms == [1, 1]
+    e = error_of(() -> parse_domain(replace(text, "(p ?y ?y)" => "(p ?x ?y)"), "d"))
+    @test e.kind == :meaning && occursin("unknown variable '?x'", e.message)
+end
+
 @testset "hopeless input gets one sentence" begin
     for text in ("", ";", "(", ")", "()", "(define)", "x", "\0", "(define (domain \0))", "("^100_000,
         "("^100_000 * ")"^100_000, "a"^1_000_000, "(define (domain " * "a"^1_000_000 * "))",

@@ -153,7 +153,7 @@ end
     PlanRank.expand!(search)
     PlanRank.insert_with_policy!(search, Float32[1], Float32[0])
     @test PlanRank.bytes(search.rule) == 8 + 2 * 8 + 4 + 4
-    @test PlanRank.memory_bytes(search) == PlanRank.bytes(search.rule) + PlanRank.bytes(search.store) + PlanRank.bytes(search.open)
+    @test PlanRank.memory_bytes(search) == sum(PlanRank.bytes, (search.rule, search.store, search.open))
     PlanRank.release!(search)
     @test PlanRank.bytes(search.rule) == 0
 end

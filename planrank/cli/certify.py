@@ -48,7 +48,7 @@ def certify(
     """Say whether a model or heuristic ranks PROBLEM of DOMAIN perfectly.
 
     It does if the search expands only the states of an optimal plan however ties are broken. If it does not, the pairs
-    of states that are in the wrong order are shown.
+    of states, or of actions if the model ranks these, that are in the wrong order are shown.
     """
     if (model is None) == (heuristic is None):
         raise click.UsageError("Give either --model or --heuristic.")
@@ -67,7 +67,8 @@ def certify(
     limits = Limits.of(time_limit, memory_limit, process_started())
     task = load(domain, problem, limits)
     guide = Guide.of_model(model) if model is not None else Guide.of_heuristic(str(heuristic))
-    options: dict[str, Any] = {"plan": steps, "most": None if show_all else SHOWN_PAIRS, "limits": limits}
+    rank, most = guide.rank(search), None if show_all else SHOWN_PAIRS
+    options: dict[str, Any] = {"rank": rank, "plan": steps, "most": most, "limits": limits}
     try:
         with Progress("certifying") as progress:
             shown = shows_counters(progress)
@@ -77,13 +78,13 @@ def certify(
             raise
         raise PlanrankError(e.message, e.kind, str(plan)) from None
     if json_file != "-":
-        for line in lines(task, found):
+        for line in lines(task, found, rank):
             click.echo(line)
-    write_json(json_file, as_json(task, found, search, heuristic, model))
+    write_json(json_file, as_json(task, found, search, rank, heuristic, model))
     sys.exit(0 if found.perfect is not None and found.status != "unsolvable" else EXIT_OF_STATUS[found.proof])
 
 
-def lines(task: Task, found: Certificate) -> Iterator[str]:
+def lines(task: Task, found: Certificate, rank: str) -> Iterator[str]:
     """The certificate in words."""
     verdict = {True: "perfect", False: "not perfect", None: "undecided"}[found.perfect]
     yield f"{verdict}: {found.reason}"
@@ -97,13 +98,18 @@ def lines(task: Task, found: Certificate) -> Iterator[str]:
         if left:
             yield f"  … and {left} more; --all shows them"
     more = "" if found.status == "solved" else f" ({found.status})"
-    yield f"Expanded {found.expanded} state(s){more}."
+    yield f"Expanded {found.expanded} state(s){more}, ranking {rank}."
 
 
 def in_words(task: Task, names: list[str], steps: list[str], violation: Violation) -> str:
-    """States by what tells them apart: most of their facts are the same."""
+    """Actions by their names, states by what tells them apart: most of their facts are the same."""
     i, later = violation.step, violation.other_step
     said = f"step {i} {steps[i - 1]}: f = {violation.f:g} is not below f = {violation.other_f:g} of "
+    if violation.other_action is not None:
+        where = f"after step {violation.other_after}" if violation.other_after else "at the start"
+        return f"{said}{violation.other_action} {where}" + (
+            f", which leads to where step {later} does" if later else ""
+        )
     if later is not None:
         return f"{said}the state after step {later}"
     here, there = ({*task.facts_in(state).tolist()} for state in (violation.state, violation.other))
@@ -121,7 +127,7 @@ def shortened(facts: list[str]) -> str:
 
 
 def as_json(
-    task: Task, found: Certificate, search: str, heuristic: str | None, model: Path | None
+    task: Task, found: Certificate, search: str, rank: str, heuristic: str | None, model: Path | None
 ) -> dict[str, object]:
     names = task.names("facts")
     check = found.check
@@ -140,6 +146,8 @@ def as_json(
             "state": facts(v.state),
             "other": facts(v.other),
             "other_step": v.other_step,
+            "other_action": v.other_action,
+            "other_after": v.other_after,
         }
         for v in (check.violations if check else [])
     ]
@@ -156,6 +164,7 @@ def as_json(
         "expanded": found.expanded,
         "status": found.status,
         "search": search,
+        "rank": rank,
         "heuristic": heuristic,
         "model_file": model and str(model),
     }

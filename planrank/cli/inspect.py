@@ -36,9 +36,10 @@ def ground(
 
     if json_file not in (None, "-"):
         check_writable(Path(json_file))
-    task = load(domain, problem, Limits.of(time_limit, memory_limit, process_started()))
+    limits = Limits.of(time_limit, memory_limit, process_started())
+    task = load(domain, problem, limits)
     if json_file != "-":
         click.echo(f"{task.fact_count} facts, {task.operator_count} actions")
         click.echo(f"parsed in {task.parse_seconds:.4f} s, grounded in {task.ground_seconds:.4f} s")
     if json_file is not None:
-        write_json(json_file, task.digest())
+        write_json(json_file, task.digest(limits))

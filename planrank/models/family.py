@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.models.signature import Signature
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Family(ABC):
             weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
         return weights
 
-    def scorer(self, model: Model, task: Task) -> Scorer:
+    def scorer(self, model: Model, task: Task, limits: Limits | None = None) -> Scorer:
         return PlainScorer(self, model, task)
 
     def prepare(self, encoded: Arrays, architecture: Any, dtype: Any) -> Any:

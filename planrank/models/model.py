@@ -11,6 +11,7 @@ import numpy as np
 
 from planrank.choices import POLICY_SEARCHES
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.models import families, files
 from planrank.models.family import Family, Scorer
 from planrank.models.signature import Signature
@@ -77,10 +78,10 @@ class Model:
         }
         files.write(Path(file), header, self.weights)
 
-    def scorer(self, task: Task) -> Scorer:
+    def scorer(self, task: Task, limits: Limits | None = None) -> Scorer:
         """Prepared for a task; PlanrankError if the task is of another domain than the model."""
         self.check_reads(task)
-        return self.family.scorer(self, task)
+        return self.family.scorer(self, task, limits)
 
     def check_reads(self, task: Task) -> None:
         ours, theirs = self.signature, self.family.signature(task)

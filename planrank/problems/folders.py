@@ -74,7 +74,7 @@ def size_of(problem: Path) -> int:
 
 def outline(file: Path) -> tuple[str, int]:
     """Whether a file is a "domain" or a "problem" (empty: neither), and how many objects it declares."""
-    return julia.call("outline", str(file))
+    return julia.call_long("outline", str(file))
 
 
 def domain_of(problem: Path, folder: Path) -> Path:

@@ -11,6 +11,7 @@ import numpy as np
 
 from planrank import julia
 from planrank.choices import POLICY_SEARCHES
+from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models.family import Scorer
 from planrank.models.policy import log_softmax
@@ -63,13 +64,16 @@ class Search:
         seed: int = 0,
         limits: Limits | None = None,
     ):
+        if rank not in ("actions", "states"):
+            raise PlanrankError(f"unknown rank `{rank}`; known: actions, states")
         self.limits = limits = limits or Limits()
         self.task = task
         self.batch = batch
         self.takes_policy = name in POLICY_SEARCHES
         self.ranks_actions = rank == "actions"
+        self.has_entries = self.ranks_actions or name == "lazy"
         options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call("new_search", task.handle, name, self.ranks_actions, preferred, *options)
+        self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
 
     @property
     def status(self) -> str:
@@ -141,6 +145,8 @@ class Search:
 
     def applicable(self) -> Rows:
         """The operators that are applicable in the states that `expand` gave, a row for each state."""
+        if not (self.has_entries or self.takes_policy):
+            raise PlanrankError("this search ranks states and does not ask for the operators that are applicable")
         return Rows(*(julia.view(part) for part in julia.call("new_operators", self.handle)))
 
     def insert(self, values: np.ndarray, policy: np.ndarray | None = None) -> None:

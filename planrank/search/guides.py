@@ -54,7 +54,7 @@ class Guide:
     def evaluator(self, task: Task, limits: Limits | None = None) -> Evaluator:
         """The guide prepared for a task."""
         if self.model is not None:
-            return self.model.scorer(task)
+            return self.model.scorer(task, limits)
         return Heuristic(task, self.heuristic or "blind", limits)
 
 
@@ -62,6 +62,10 @@ def wanted_guide(
     search: str, heuristic: str | None, model: Model | str | Path | None, rank: str | None = None
 ) -> Guide | None:
     """The guide asked for, if it suits the search and ranks what was asked for; None if none was asked for."""
+    if rank not in (None, "actions", "states"):
+        raise PlanrankError(f"unknown rank `{rank}`; known: actions, states")
+    if rank == "actions" and search in ("lazy", "ucs", "bfs", *POLICY_SEARCHES):
+        raise PlanrankError(f"{search} ranks no actions; astar, gbfs and wastar do")
     guide = guide_asked_for(search, heuristic, model)
     if rank is not None and guide is not None and guide.rank(search) != rank:
         which = "this model" if guide.model is not None else f"the heuristic {guide.name}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from planrank import julia
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.task import Source, Task, source_handle
 
 
@@ -32,16 +33,18 @@ def read_steps(file: Path) -> list[str]:
         raise PlanrankError("this file cannot be read, expected a plan", file=str(file)) from None
 
 
-def validate(domain: Source, problem: Source, plan: Source) -> tuple[int, float]:
+def validate(domain: Source, problem: Source, plan: Source, limits: Limits | None = None) -> tuple[int, float]:
     """Number of steps and cost of a plan, or PlanrankError with what is wrong with it. All three are files or text."""
+    limits = limits or Limits.of()
     parts = zip((domain, problem, plan), ("domain", "problem", "plan"), strict=True)
-    steps, cost = julia.call_long("validate_sources", *(source_handle(part, name) for part, name in parts))
+    sources = [source_handle(part, name) for part, name in parts]
+    steps, cost = julia.call_long("validate_sources", *sources, limits.deadline, limits.memory)
     return steps, plain(cost)
 
 
 def plan_cost(task: Task, steps: list[str], name: str) -> float:
     """The cost of a plan, replayed on the lifted task; PlanrankError says where the plan fails, by its name."""
-    return plain(julia.call("validate", task.handle, "\n".join(steps), name)[1])
+    return plain(julia.call_long("validate", task.handle, "\n".join(steps), name)[1])
 
 
 def validated_cost(task: Task, steps: list[str]) -> float:

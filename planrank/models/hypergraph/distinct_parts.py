@@ -13,6 +13,7 @@ import numpy as np
 
 from planrank import julia
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.models.family import ScoredActions
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.task import Rows, Task
@@ -93,8 +94,9 @@ class Layouts:
 class PartsFinder:
     """Finds the distinct parts of states; what it has met before is not handed out again."""
 
-    def __init__(self, task: Task, shape: Architecture):
+    def __init__(self, task: Task, shape: Architecture, limits: Limits | None = None):
         self.shape = shape
+        self.limits = limits or Limits()
         self.handle = julia.call("new_distinct_parts", task.handle, shape.layers, shape.residual, shape.deletes)
         self.views: dict[int, tuple[Task, object]] = {}
         self.layouts = Layouts(np.empty(0, np.int32), np.zeros(1, np.int32), np.empty(0, np.int32))
@@ -104,18 +106,21 @@ class PartsFinder:
 
         `actions` are the operators of each state that a network that scores actions is to score.
         """
+        call = julia.call
         if id(task) not in self.views:
-            view = julia.call("new_parts_of_state", self.handle, task.handle, self.shape.scores_actions)
+            call = julia.call_long  # the first states of a task take longest: nothing of it has been looked at
+            limits = (self.limits.deadline, self.limits.memory)
+            view = call("new_parts_of_state", self.handle, task.handle, self.shape.scores_actions, *limits)
             self.views[id(task)] = (task, view)
             self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
         states = np.ascontiguousarray(states, np.uint64)
         view, asked = self.views[id(task)][1], (states.ctypes.data, len(states))
         if actions is None:
-            julia.call("find_parts", view, *asked)
+            call("find_parts", view, *asked)
         else:
             offsets, operators = (np.ascontiguousarray(part, np.int32) for part in (actions.offsets, actions.values))
             rows = (offsets.ctypes.data, operators.ctypes.data, len(operators))
-            julia.call("find_parts_and_actions", view, *asked, *rows)
+            call("find_parts_and_actions", view, *asked, *rows)
 
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""

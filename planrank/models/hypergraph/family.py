@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from planrank.limits import Limits
 from planrank.models.family import Arrays, Family, ScoredActions
 from planrank.models.hypergraph.architecture import GRID, Architecture, weight_shapes
 from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
@@ -73,8 +74,8 @@ class HypergraphFamily(Family):
     def scored_actions(self, inputs: Any) -> ScoredActions:
         return inputs.actions.scored
 
-    def scorer(self, model: Model, task: Task) -> HypergraphScorer:
-        return HypergraphScorer(model, task)
+    def scorer(self, model: Model, task: Task, limits: Limits | None = None) -> HypergraphScorer:
+        return HypergraphScorer(model, task, limits)
 
 
 HYPERGRAPH = HypergraphFamily()

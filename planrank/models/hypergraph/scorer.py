@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.network import forward
 from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
@@ -13,10 +14,10 @@ from planrank.task import Rows, Task
 
 
 class HypergraphScorer:
-    def __init__(self, model: Model, task: Task):
+    def __init__(self, model: Model, task: Task, limits: Limits | None = None):
         self.model = model
         self.task = task
-        self.finder = PartsFinder(task, model.architecture)
+        self.finder = PartsFinder(task, model.architecture, limits)
         self.arithmetic = NumpyArithmetic()
 
     def values(self, states: np.ndarray) -> np.ndarray:
