@@ -106,8 +106,8 @@ end
 # Search
 
 """
-`entries`: the open list holds entries; `preferred`: lazy search takes the helpful actions of ff first. `deadline` is for
-the preparations only, `memory_bytes` for the whole process.
+`entries`: the open list holds entries; `preferred`: lazy search takes the helpful actions of ff first. `deadline` is
+for the preparations only, `memory_bytes` for the whole process.
 """
 function new_search(l::LoadedTask, name, entries, preferred, weight, reopen, ties, batch, seed, deadline::Real,
     memory_bytes::Integer)
