@@ -317,7 +317,8 @@ def test_the_printed_tables(grid, name):
     """They leave out the pairs of the steps where there is no choice, at the cost of what the last test says."""
     found, expected = learned(grid, TRAINING[name], only_where_there_is_a_choice), printed(name)
     assert ((found == 0) == (expected == 0)).all()  # nothing is compared
-    assert (np.sign(found) == np.sign(expected)).all()
+    clear = np.abs(expected) > 4  # with all paths the middle diagonal lies at zero, give or take where BFGS stops
+    assert (np.sign(found) == np.sign(expected))[clear].all()
     if name == "one":
         assert np.allclose([found[4, x] for x in range(4)], [-found[3, 4 - x] for x in range(4)])
     else:
