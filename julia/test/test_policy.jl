@@ -84,7 +84,7 @@ end
         @test PlanRank.path_priority(phs, Int64(g), log(probability), -3.0f0) ==
             PlanRank.path_priority(phs, Int64(g), log(probability), 0.0f0)
     end
-    @test isfinite(PlanRank.path_priority(phs, Int32(5), -1e6, 1.0f4))     # a probability far too small for a float
+    @test isfinite(PlanRank.path_priority(phs, Int64(5), -1e6, 1.0f4))     # a probability far too small for a float
 end
 
 @testset "order of policy-guided expansions" begin
