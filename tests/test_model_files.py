@@ -12,6 +12,7 @@ from planrank import PlanrankError, load, paths, solve
 from planrank.choices import RANKS
 from planrank.errors import Exit
 from planrank.learning.examples import build_example, cached_example
+from planrank.limits import Limits
 from planrank.models import files
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.signature import signature_of
@@ -84,6 +85,14 @@ def test_a_model_of_another_domain_is_refused_by_name(tmp_path, model):
     ferry = load(*generate(tmp_path, "ferry", 1))
     with pytest.raises(PlanrankError, match="made for the domain 'blocksworld' and cannot read 'ferry'"):
         model.scorer(ferry)
+
+
+@pytest.mark.parametrize("limits, kind", [(Limits(deadline=0.0), "time"), (Limits(memory=1), "memory")])
+def test_scorers_keep_the_limits_of_their_search(blocks, model, limits, kind):
+    task = load(*blocks)
+    with pytest.raises(PlanrankError, match=f"out of {kind} while preparing the search") as error:
+        model.scorer(task, limits).values(task.packed(task.init)[None])
+    assert error.value.kind == kind
 
 
 def test_states_of_another_task_are_refused(tmp_path, blocks, model):

@@ -57,6 +57,15 @@ def test_steps_that_the_goal_does_not_need_are_left_out(planrank, problem, tmp_p
     assert lengths["--shorten"] < lengths["--no-shorten"]
 
 
+def test_preferred_operators(planrank, problem):
+    ours = ("solve", BLOCKS, problem, "--heuristic", "ff", "--plan-file", "-")
+    assert planrank(*ours, "--search", "lazy", "--preferred").returncode == 0
+    done = planrank(*ours, "--preferred")
+    assert done.returncode == Exit.USAGE
+    assert "preferred operators are for the search lazy with the heuristic ff, not for gbfs" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_json_has_the_promised_keys(planrank, problem, tmp_path):
     done = planrank("solve", BLOCKS, problem, "--search", "astar", "--heuristic", "lmcut", "--json", "-", cwd=tmp_path)
     found = json.loads(done.stdout)

@@ -59,7 +59,10 @@ function RelaxedTask(task::Task, limits::Limits = Limits())
     for word in negative
         push!(negative_first, negative_first[end] + count_ones(word))
     end
-    RelaxedTask(goal, goal, pre, transposed(pre, goal, ticker), without_pre, Int32[starts; length(kept) + 1],
+    # What fires first supports a proposition among equals: a group that needs less is the better guess.
+    claim!(ticker, 8 * length(pre))
+    needed_by = transposed(pre, goal, ticker, sortperm(diff(pre.offsets)))
+    RelaxedTask(goal, goal, pre, needed_by, without_pre, Int32[starts; length(kept) + 1],
         rows_of((row(operators.add, o) for o in kept), ticker), operators.costs[kept], operators.origins[kept],
         pack_facts(positive_facts, nwords(task)), negative, opposite[negative_facts], negative_first)
 end
@@ -180,8 +183,8 @@ function keep_values!(wanted::F, rows::Rows, ticker::Ticker) where {F}
     nothing
 end
 
-"Row v lists the rows of `rows` that hold the value v."
-function transposed(rows::Rows, nvalues::Integer, ticker::Ticker = Ticker())
+"Row v lists the rows of `rows` that hold the value v, in the given order of the rows."
+function transposed(rows::Rows, nvalues::Integer, ticker::Ticker = Ticker(), order = 1:length(rows))
     claim!(ticker, 8 * nvalues + sizeof(rows.values))
     offsets = zeros(Int32, nvalues + 1)
     offsets[1] = 1
@@ -192,7 +195,7 @@ function transposed(rows::Rows, nvalues::Integer, ticker::Ticker = Ticker())
     cumsum!(offsets, offsets)
     next = copy(offsets)
     values = similar(rows.values)
-    for i in 1:length(rows), value in row(rows, i)
+    for i in order, value in row(rows, i)
         tick!(ticker)
         values[next[value]] = i
         next[value] += 1

@@ -70,6 +70,17 @@ end
     @test_throws PlanRank.PlanRankError PlanRank.helpful_operators(PlanRank.make_heuristic(task, :hadd))
 end
 
+@testset "of equally cheap actions the one that needs less is helpful" begin
+    # As in blocksworld: the hand becomes empty by stacking a block on any other, or by putting it on the table.
+    stack, put_down = ([1, 2], [3], [], 1), ([2], [3], [], 1)
+    for operators in ([stack, put_down], [put_down, stack])
+        task = small_task(nfacts = 3, init = [1, 2], goal = [3], operators = operators)
+        ff = PlanRank.make_heuristic(task, :ff)
+        @test evaluate_facts(ff, task, [1, 2]) == 1
+        @test PlanRank.helpful_operators(ff) == [findfirst(==(put_down), operators)]
+    end
+end
+
 # Any function of the state, with many equal values, and any choice of its operators.
 some_value(state) = Float32(hash(state) >> 7 % 6)
 some_preferred(state, operators) = filter(o -> hash((state, Int(o))) % 3 == 0, operators)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--ties",
     type=click.Choice(TIES),
-    help="Which of equally good nodes comes first. [default: h_newest; bfs: oldest]",
+    help="Which of equally good nodes comes first. [default: h_newest; lazy: h_oldest; bfs: oldest]",
 )
 @click.option(
     "--reopen/--no-reopen", default=None, help="Take cheaper paths to closed states. [default: not in gbfs, bfs]"
