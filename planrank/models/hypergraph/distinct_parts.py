@@ -100,15 +100,13 @@ class PartsFinder:
 
     def add(self, task: Task, states: np.ndarray) -> None:
         """Look at states of a task, a row each; several tasks of one domain may be mixed."""
-        call = julia.call
         if id(task) not in self.views:
-            call = julia.call_long  # the first states of a task take longest: nothing of it has been looked at
             limits = (self.limits.deadline, self.limits.memory)
-            view = call("new_parts_of_state", self.handle, task.handle, self.shape.policy, *limits)
+            view = julia.call_long("new_parts_of_state", self.handle, task.handle, self.shape.policy, *limits)
             self.views[id(task)] = (task, view)
             self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
         states = np.ascontiguousarray(states, np.uint64)
-        call("find_parts", self.views[id(task)][1], states.ctypes.data, len(states))
+        julia.call_long("find_parts", self.views[id(task)][1], states.ctypes.data, len(states))
 
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""
