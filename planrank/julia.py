@@ -149,7 +149,10 @@ def stop_asked() -> int:
 
 
 def call_long(name: str, *arguments: Any) -> Any:
-    """Like `call`, for functions that may take seconds: Julia asks meanwhile whether Ctrl-C was pressed."""
+    """Like `call`, for functions that may take seconds: Julia asks meanwhile whether Ctrl-C was pressed.
+
+    Every function that checks limits is called so: in a plain `call` Ctrl-C would be lost in the question.
+    """
     global _stop
     if threading.current_thread() is not threading.main_thread():  # which alone receives signals
         return call(name, *arguments)

@@ -101,6 +101,43 @@ except KeyboardInterrupt:
     assert (process.returncode, output) == (0, "interrupted\n")
 
 
+@pytest.mark.parametrize(
+    "evaluator",
+    [
+        'Heuristic(task, "lmcut")',
+        "Model.fresh(signature_of(task), Architecture(layers=4)).scorer(task)",
+    ],
+)
+def test_ctrl_c_is_not_lost_in_values_that_take_long(evaluator):
+    script = f"""
+import random
+import numpy as np
+from planrank import Heuristic, load, paths
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
+from planrank.problems.random_problems import GENERATORS
+problem = GENERATORS["blocksworld"](random.Random(0), "many", blocks=40)
+task = load(paths.shared() / "domains/blocksworld/domain.pddl", problem)
+evaluator = {evaluator}
+bits = np.random.default_rng(0).integers(0, 2**63, (3000, task.words), np.uint64)
+few = task.packed(task.init)[None]
+evaluator.values(few)
+print("ready", flush=True)
+try:
+    while True:
+        evaluator.values(np.concatenate([few, bits & few[0]]))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    process = start_python(script)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1)
+    output, errors = interrupt(process)
+    assert (process.returncode, output) == (0, "interrupted\n"), errors
+    assert "Exception ignored" not in errors
+
+
 def test_pipes_stay_blocking():
     """Julia would make them non-blocking, and a line that comes late would look like the end of the input."""
     script = """

@@ -72,7 +72,7 @@ class EntryRanking:
 
 def entry_ranking_of_plan(task: Task, steps: list[str]) -> EntryRanking:
     """As `ranking_of_plan`, for a network that ranks actions."""
-    columns = julia.call("entry_ranking_columns", task.handle, "\n".join(steps))
+    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps))
     words, path_g, offsets, cost, action, chosen, leads_to = (np.array(julia.view(column)) for column in columns)
     return EntryRanking(
         states=words.reshape(-1, task.words),
@@ -93,7 +93,7 @@ def ranking_of_plan(task: Task, steps: list[str]) -> Ranking:
     PlanrankError says which step fails and why, that the plan or the way to the goal is empty, or that the plan comes
     back to a state or goes on after the goal, which no search does.
     """
-    columns = julia.call("ranking_columns", task.handle, "\n".join(steps))
+    columns = julia.call_long("ranking_columns", task.handle, "\n".join(steps))
     # Copies, so that a ranking does not keep Julia's memory alive.
     words, path_g, state, start, until, g, later, offsets, child, cost, action, chosen = (
         np.array(julia.view(column)) for column in columns

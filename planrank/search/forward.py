@@ -87,7 +87,7 @@ class Search:
     def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS) -> str:
         """Go on for at most so long, and with a scorer for the batch that was begun; the status then."""
         if isinstance(evaluator, Heuristic):
-            return julia.call("run_slice", self.handle, evaluator.handle, seconds)
+            return julia.call_long("run_slice", self.handle, evaluator.handle, seconds)
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and self.step(evaluator, left):
             pass

@@ -24,4 +24,4 @@ class Heuristic:
         if states.ndim != 2 or states.shape[1] != self.task.words:
             raise PlanrankError(f"found an array of shape {states.shape}, expected states of {self.task.words} words")
         address, _ = julia.lend(states, np.uint64)
-        return julia.view(julia.call("heuristic_values", self.task.handle, self.handle, address, len(states)))
+        return julia.view(julia.call_long("heuristic_values", self.task.handle, self.handle, address, len(states)))

@@ -106,21 +106,19 @@ class PartsFinder:
 
         `actions` are the operators of each state that a network that scores actions is to score.
         """
-        call = julia.call
         if id(task) not in self.views:
-            call = julia.call_long  # the first states of a task take longest: nothing of it has been looked at
             limits = (self.limits.deadline, self.limits.memory)
-            view = call("new_parts_of_state", self.handle, task.handle, self.shape.scores_actions, *limits)
+            view = julia.call_long("new_parts_of_state", self.handle, task.handle, self.shape.scores_actions, *limits)
             self.views[id(task)] = (task, view)
             self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
         states = np.ascontiguousarray(states, np.uint64)
         view, asked = self.views[id(task)][1], (states.ctypes.data, len(states))
         if actions is None:
-            call("find_parts", view, *asked)
+            julia.call_long("find_parts", view, *asked)
         else:
             offsets, operators = (np.ascontiguousarray(part, np.int32) for part in (actions.offsets, actions.values))
             rows = (offsets.ctypes.data, operators.ctypes.data, len(operators))
-            call("find_parts_and_actions", view, *asked, *rows)
+            julia.call_long("find_parts_and_actions", view, *asked, *rows)
 
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""
