@@ -1,6 +1,7 @@
 """Training with real models: what comes out, resuming after kill -9, and what bad input gets."""
 
 import json
+import os
 import random
 import resource
 import shutil
@@ -202,11 +203,11 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):
 
 def test_a_checkpoint_of_another_rank_is_refused(config):
     train(config(steps=20), say=silent)
-    said = "another configuration: rank was actions, now states; train without --resume"
+    said = "another configuration: rank was states, now actions; train without --resume"
     with pytest.raises(PlanrankError, match=said) as error:
-        train(config(steps=20, rank="states"), resume=True, say=silent)
+        train(config(steps=20, rank="actions"), resume=True, say=silent)
     assert error.value.exit_code == Exit.USAGE
-    with pytest.raises(PlanrankError, match=r"loss was lstar, now levin, .*rank was actions, now policy"):
+    with pytest.raises(PlanrankError, match=r"loss was lstar, now levin, .*rank was states, now policy"):
         train(config(steps=20, loss="levin"), resume=True, say=silent)
 
 
@@ -233,8 +234,11 @@ def test_training_that_goes_on_gives_the_same_weights(config, tmp_path, rank, mo
 @pytest.mark.parametrize("rank", ["actions", "states"])
 def test_both_ranks_are_trained_by_the_command_and_solve(planrank, labelled, tmp_path, rank):
     options = ("--steps", 30, "--dim", 4, "--layers", 1, "--max-instances", 4, "--out", "m.safetensors")
-    done = planrank("train", "--domain", labelled, "--rank", rank, *options, cwd=tmp_path)
+    (scratch := tmp_path / "scratch").mkdir()
+    environment = os.environ | {"TMPDIR": str(scratch)}
+    done = planrank("train", "--domain", labelled, "--rank", rank, *options, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
+    assert not list(scratch.iterdir())  # PyTorch would leave a folder there
     assert Model.load(tmp_path / "m.safetensors").rank == rank
     instance = find_instances(labelled)[0]
     arguments = ("--model", "m.safetensors", "--rank", rank, "--json", "-")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -15,6 +17,8 @@ from planrank.learning.config import TrainConfig
 from planrank.models import families
 from planrank.models.model import Model
 
+TORCH_SCRATCH = "TORCHINDUCTOR_CACHE_DIR"
+
 
 def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], None] = console.say) -> Model:
     """Train as configured and write the model to `config.out`.
@@ -24,12 +28,18 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
     """
     if config.tensorboard is not None and find_spec("tensorboard") is None:
         raise PlanrankError("TensorBoard is not installed; run `pip install tensorboard`")
-    from planrank.learning.training_data import check_domain, examples_of, gather
-    from planrank.task import load
+    from planrank.learning.training_data import check_domain
 
     check_domain(config)
     julia.module()  # before torch
+    with scratch_of_torch():
+        return run(config, resume, say)
+
+
+def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
     from planrank.learning import trainer
+    from planrank.learning.training_data import examples_of, gather
+    from planrank.task import load
 
     out = Path(config.out)
     folder = out.with_name(out.name.removesuffix(".safetensors") + ".training")
@@ -56,6 +66,20 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
         assert best is not None
         best.model.save(out)
     return best.model
+
+
+@contextlib.contextmanager
+def scratch_of_torch() -> Iterator[None]:
+    """PyTorch makes a folder for its compiler, which is not used here, and leaves it among the temporary files."""
+    before = os.environ.get(TORCH_SCRATCH)
+    with tempfile.TemporaryDirectory(prefix="planrank-") as folder:
+        os.environ[TORCH_SCRATCH] = before or folder
+        try:
+            yield
+        finally:
+            os.environ.pop(TORCH_SCRATCH)
+            if before is not None:
+                os.environ[TORCH_SCRATCH] = before
 
 
 def train_job(config: dict, resume: bool = True) -> dict:

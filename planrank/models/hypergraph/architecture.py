@@ -40,7 +40,7 @@ class Architecture:
     pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices.", choices=POOLINGS)
     receivers: str = option("effects", "Facts that get an action's message.", choices=RECEIVERS)
     rank: str = option(
-        "actions",
+        "states",
         "What is ranked: the actions of a state, with one evaluation an expansion; states, as in the paper, with one "
         "for each successor; policy: states, with probabilities of their actions for phs, which the Levin loss trains.",
         choices=RANKS,
