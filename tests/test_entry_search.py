@@ -99,7 +99,7 @@ def test_the_graphs_have_reopenings():
 
 def test_a_model_makes_one_evaluation_an_expansion(files):
     task = load(*files)
-    model = Model.fresh(signature_of(task), Architecture(), seed=1)
+    model = Model.fresh(signature_of(task), Architecture(rank="actions"), seed=1)
     by_actions = solve(*files, model=model).statistics
     assert by_actions.evaluated == by_actions.expanded + by_actions.dead_ends
     states = Model.fresh(signature_of(task), Architecture(rank="states"), seed=1)
@@ -217,7 +217,7 @@ def test_searches_that_rank_no_actions(files):
 def endless(tmp_path):
     """A large task, and a model that knows nothing of it."""
     files = problem_of("blocksworld", tmp_path, blocks=30)
-    Model.fresh(signature_of(load(*files)), Architecture()).save(tmp_path / "mine.safetensors")
+    Model.fresh(signature_of(load(*files)), Architecture(rank="actions")).save(tmp_path / "mine.safetensors")
     return files
 
 

@@ -159,7 +159,7 @@ def test_a_conditional_effect_counts_only_where_it_fires(all_tasks):
     """States that differ in nothing but a condition: the plain network must have both cases to be compared in."""
     task = all_tasks["rooms"]
     states = some_states(task, 30)
-    graph = PlainGraph(task, signature_of(task), Architecture())
+    graph = PlainGraph(task, signature_of(task), Architecture(rank="actions"))
     firing = set()
     for state in states:
         facts = set(task.facts_in(state).tolist())
@@ -244,7 +244,7 @@ def test_values_do_not_depend_on_names_or_order(tmp_path, name, seed):
     random.Random(seed).shuffle(actions)
     shuffled_domain.write_text(head + "".join("(:action" + action.rstrip() + "\n" for action in actions) + ")")
     one, two = load(domain, problem), load(shuffled_domain, other)
-    model = Model.fresh(signature_of(one), Architecture(layers=3), seed)
+    model = Model.fresh(signature_of(one), Architecture(layers=3, rank="actions"), seed)
     values = [model.scorer(task).values(task.packed(task.init)[None])[0] for task in (one, two)]
     assert values[0] == pytest.approx(values[1], rel=1e-4)
     best = [np.sort(model.scorer(task).values(children_of_init(task))) for task in (one, two)]

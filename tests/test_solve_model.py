@@ -194,7 +194,7 @@ def test_which_model_is_found(blocks, alone):
     fresh(ferry).save(alone / "planrank-models/a.safetensors")
     (alone / "planrank-models/b.safetensors").write_bytes(b"no model")
     assert solve(*blocks).heuristic == "model:blocksworld"
-    fresh(blocks).save(alone / "planrank-models/c.safetensors")
+    fresh(blocks, rank="actions").save(alone / "planrank-models/c.safetensors")
     assert solve(*blocks).heuristic == "model:c"
     assert library.fitting_model(task, ("policy",)) is None
     fresh(blocks, rank="policy").save(home / "model.json")
