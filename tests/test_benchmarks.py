@@ -120,3 +120,14 @@ def test_startup(tmp_path):
     found = dict(columns(quick("startup.py", tmp_path), "what", "measured"))
     assert list(found)[:3] == ["doctor / import torch", "--help minus empty Python", "solve minus --help"]
     assert found["start of Julia"].endswith(" s") and found["a call without arguments"].endswith(" µs")
+
+
+def test_limits(tmp_path):
+    found = columns(quick("limits.py", tmp_path), "limit", "ended as", "kept")
+    assert found == [("60 s", "solved", "yes"), ("4000 MB", "solved", "yes")]
+
+
+@needs_fast_downward
+def test_actions(tmp_path):
+    found = columns(quick("actions.py", tmp_path), "domain", "guide", "solved")
+    assert found == [("ferry", guide, "100.0 %") for guide in ("actions", "states", "LAMA-first")]
