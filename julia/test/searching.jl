@@ -1,11 +1,12 @@
 "Searches taken apart, and what must hold of every plan they find."
 module Searching
 
+using Test
 using PlanRank
 using PlanRank: nwords
-using ..RandomTasks: facts_of, is_goal_state, replay_cost
+using ..RandomTasks: cheapest_plan_cost, facts_of, is_goal_state, replay_cost
 
-export evaluate_facts, facts_of_state, waiting_states, expansions, has_right_plan
+export evaluate_facts, facts_of_state, waiting_states, expansions, has_right_plan, check_outcome
 
 evaluate_facts(heuristic, task, facts) = PlanRank.evaluate(heuristic, PlanRank.pack_facts(facts, nwords(task)), 0)
 
@@ -34,6 +35,16 @@ function has_right_plan(search)
     cost = replay_cost(search.task, plan)
     cost === nothing && return false
     search.reopened > 0 || search.store.g[search.goal_id] == (search.unit_steps ? length(plan) : cost)
+end
+
+"A search that has come to its end found a plan, or proved that there is none."
+function check_outcome(search)
+    if cheapest_plan_cost(search.task) === nothing
+        @test PlanRank.proved_unsolvable(search)
+    else
+        @test search.status === :solved
+        @test has_right_plan(search)
+    end
 end
 
 end
