@@ -33,8 +33,11 @@ from planrank.problems.splits import in_rounds
 BASE = "default"
 FACTORS: dict[str, dict[str, object]] = {
     BASE: {},
+    "rank states": {"rank": "states"},
+    "rank states, receivers effects": {"rank": "states", "receivers": "effects"},
     "receivers adds": {"receivers": "adds"},
     "receivers effects": {"receivers": "effects"},
+    "receivers all": {"receivers": "all"},
     "mixing on": {"mixing": True},
     "mixing off": {"mixing": False},
     "pooling sum, max": {"pooling": ("sum", "max")},
@@ -50,6 +53,7 @@ FACTORS: dict[str, dict[str, object]] = {
     "residual on": {"residual": True},
     "residual off": {"residual": False},
     "loss lgbfs": {"loss": "lgbfs"},
+    "reduction steps": {"reduction": "steps"},
     "learning rate held": {"anneal": False},
     "weight decay 0": {"weight_decay": 0.0},
     "20 training problems": {"max_instances": 20},

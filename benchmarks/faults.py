@@ -53,6 +53,7 @@ def main() -> None:
         body.append([command, str(len(own)), str(killed), *(str(found[command, fault]) for fault in FAULTS)])
     lines = ["# Commands killed at random moments", "", f"{len(rows)} trials; {machine()}.", ""]
     lines += markdown(["command", "trials", "killed before their end", *FAULTS], body)
+    lines += ["", "Killed before Python has begun, a process dies of the signal itself; a shell shows the same number."]
     lines += ["", *(f"- {row}" for row in rows if row["faults"])]
     write(options.results, "faults", lines, rows)
 

@@ -41,7 +41,7 @@ class Indices:
             self.tails.append(list(zip(predicates, places, strict=True)))
             self.features.append(features.float())
         own_edges = places_in([edges.numpy() for edges, *_ in graph.kinds], graph.edge_count)
-        self.relations = [signature.relations(shape.deletes)[name] for name in signature.predicates]
+        self.relations = [signature.relations(shape.receivers)[name] for name in signature.predicates]
         self.heads = {}
         for p, relations in enumerate(self.relations):
             for key, (edges, facts) in zip(relations, graph.messages_of[p], strict=True):

@@ -236,8 +236,8 @@ signature_text(l::LoadedTask) = signature_text(Signature(l.domain))
 "The version of what `take_new` gives."
 parts_format() = PARTS_FORMAT
 
-new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, deletes::Bool) =
-    DistinctParts(Signature(l.domain), layers, residual, deletes)
+new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::String) =
+    DistinctParts(Signature(l.domain), layers, residual, Symbol(receivers))
 
 """
 A task of the same domain, to find the parts of its states; `actions`: those of their actions too. The limits hold for
@@ -246,7 +246,7 @@ finding the parts as well.
 function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, deadline::Real,
     memory_bytes::Integer)
     limits = Limits(deadline, memory_bytes)
-    graph = Hypergraph(distinct.signature, l.task, limits; deletes = distinct.deletes)
+    graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers)
     PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
 end
 
@@ -296,8 +296,8 @@ The hypergraph of a task. Vertices are the facts; edges are the operators, in or
 | heads          | Int32   |           | the vertices that the edge reaches …                                          |
 | relations      | Int32   |           | … and through which relation of their predicate                               |
 """
-function hypergraph_arrays(l::LoadedTask, deletes::Bool)
-    g = Hypergraph(Signature(l.domain), l.task; deletes = deletes)
+function hypergraph_arrays(l::LoadedTask, receivers::String)
+    g = Hypergraph(Signature(l.domain), l.task; receivers = Symbol(receivers))
     vertices = g.vertex_of_bag[g.heads.values]
     relations = g.heads.values .- g.bag_first[vertices]
     (from_zero(g.vertex_type), Int32.(g.goal_flags), from_zero(g.edge_type),

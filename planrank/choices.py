@@ -11,6 +11,6 @@ LOSSES = ("lstar", "lgbfs", "lrt", "l2", "lbe", "levin")
 STATE_LOSSES = LOSSES[:-1]  # that states can be ranked with
 PATH_LOSSES = ("lrt", "l2")  # those that look at the states of the plan only
 SURROGATES = ("logistic", "hinge")
-REDUCTIONS = ("mean", "sum")
+REDUCTIONS = ("mean", "sum", "steps")
 TEACHERS = ("builtin", "fast-downward", "symk")
 TRAINING_TEACHERS = ("auto", *TEACHERS, "none")

@@ -38,7 +38,7 @@ def module() -> Any:
         runtime = find_runtime()
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
         quiet = contextlib.redirect_stdout(io.StringIO())
-        with environment(variables(runtime)), process_as_it_was(), quiet:
+        with signals_put_off(), environment(variables(runtime)), process_as_it_was(), quiet:
             import juliacall
 
             _juliacall = juliacall
@@ -108,13 +108,16 @@ def environment(chosen: dict[str, str]) -> Iterator[None]:
 def process_as_it_was() -> Iterator[None]:
     """Undo what starting Julia does to the process, even when it is told to leave signals alone.
 
-    It blocks Ctrl-C and termination in this thread, and makes pipes on standard input and output non-blocking, on which
-    Python's own reading and writing fails.
+    It blocks Ctrl-C and termination in this thread and starts one that takes them, and crashes, until they are
+    unblocked here; a thread that is older than Julia's gets them first. It makes pipes on standard input and output
+    non-blocking, on which Python's own reading and writing fails.
     """
     if os.name != "posix":
         yield
         return
     signals = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    started = threading.Event()
+    threading.Thread(target=started.wait, daemon=True).start()
     blocking = {}
     for stream in (0, 1, 2):
         with contextlib.suppress(OSError):  # a closed one
@@ -123,6 +126,7 @@ def process_as_it_was() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        started.set()
         for stream, was in blocking.items():
             os.set_blocking(stream, was)
 
@@ -153,20 +157,27 @@ def call_long(name: str, *arguments: Any) -> Any:
 
     Every function that checks limits is called so: in a plain `call` Ctrl-C would be lost in the question.
     """
+    with signals_put_off():
+        return call(name, *arguments)
+
+
+@contextlib.contextmanager
+def signals_put_off() -> Iterator[None]:
+    """A note is made of a signal, and heeded at the end: an exception raised in a callback from Julia would be lost."""
     global _stop
     if threading.current_thread() is not threading.main_thread():  # which alone receives signals
-        return call(name, *arguments)
+        yield
+        return
 
     def remember(number: int, _: object) -> None:
         global _stop
         _stop = number
 
-    # An exception raised inside the callback would be lost, so a note is made of the signal instead.
     handlers = {one: found for one in STOPPING_SIGNALS if callable(found := signal.getsignal(one))}
     for one in handlers:
         signal.signal(one, remember)
     try:
-        return call(name, *arguments)
+        yield
     finally:
         for one, handler in handlers.items():
             signal.signal(one, handler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -223,3 +224,13 @@ def is_optimal_entry_path(graph: Graph, sequence) -> bool:
     nodes = [node for node, _ in sequence]
     costs = [graph.cost(nodes[: i + 1]) for i in range(len(nodes))]
     return is_optimal_path(graph, nodes) and costs == [g for _, g in sequence]
+
+
+def reduced(terms: list, reduction: str, steps: list[int] | None = None, length: int = 1):
+    """The terms of a sum made one number; `steps` says to which of `length` steps each belongs, if to one."""
+    if reduction == "sum":
+        return sum(terms)
+    if reduction == "mean" or steps is None:
+        return sum(terms) / len(terms)
+    own = Counter(steps)
+    return sum(term / own[step] for term, step in zip(terms, steps, strict=True)) / length

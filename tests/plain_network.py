@@ -16,7 +16,7 @@ class PlainGraph:
     """The hypergraph of a task as index tensors, without a state."""
 
     def __init__(self, task, signature, shape):
-        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.deletes)]
+        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.receivers)]
         (self.predicate, goal_flags, kind, features, tail_offsets, tails, _layout_kinds, slot_offsets, slots,
          head_offsets, heads, relations) = arrays  # fmt: skip
         self.task, self.signature, self.shape = task, signature, shape
@@ -35,7 +35,7 @@ class PlainGraph:
             local[members] = np.arange(len(members))
             self.vertices_of.append(torch.tensor(members))
             places = []
-            for place in range(len(signature.relations(shape.deletes)[name])):
+            for place in range(len(signature.relations(shape.receivers)[name])):
                 chosen = (relations == place) & (self.predicate[heads] == p)
                 places.append((torch.tensor(edge_of_head[chosen]), torch.tensor(local[heads[chosen]])))
             self.messages_of.append(places)
@@ -103,7 +103,7 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
             if not len(edges):
                 continue
             places = []
-            for slot in range(len(signature.edges[k].tails)):
+            for slot in range(signature.senders(k, shape.receivers)):
                 facts = torch.tensor(columns[:, slots == slot])  # -1, no fact, is the row of zeros behind the last
                 places.append(padded[:, facts].sum(dim=2))
             places.append(features.to(dtype).expand(len(states), -1, -1))

@@ -1,6 +1,7 @@
 """The bridge to Julia: arrays without copies, errors, start-up in processes of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ import pytest
 from conftest import interrupt, start_python
 
 from planrank import julia
-from planrank.errors import PlanrankError
+from planrank.errors import Exit, PlanrankError
 
 
 def run_python(script: str, **environment) -> subprocess.CompletedProcess:
@@ -155,3 +156,26 @@ for line in sys.stdin:
             time.sleep(0.2)
     finally:
         process.kill()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="needs POSIX signals")
+def test_a_polite_kill_while_julia_starts_ends_in_order():
+    """At moments spread over the start, in part of which Julia blocks signals and waits for them in its own thread."""
+    script = """if True:
+        import sys, time
+        from planrank import julia
+        from planrank.cli.main import Terminated, heed_signals
+        try:
+            heed_signals()
+            print("heeded", flush=True)
+            julia.module()
+            time.sleep(60)
+        except Terminated as e:
+            sys.exit(e.code)"""
+    for milliseconds in range(0, 240, 8):
+        process = start_python(script)
+        assert process.stdout.readline() == "heeded\n"
+        time.sleep(milliseconds / 1000)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == Exit.TERMINATED, (milliseconds, errors)

@@ -39,7 +39,7 @@ def test_the_levin_loss_has_a_policy():
     assert (levin.rank, levin.validation_search) == ("policy", "phs") and levin.architecture.scores_actions
     assert TrainConfig(domain="ferry", loss="levin", rank="policy") == levin
     assert TrainConfig(**levin.as_json() | {"messages": levin.messages, "pooling": levin.pooling}) == levin
-    assert (TrainConfig(domain="ferry").rank, TrainConfig(domain="ferry").validation_search) == ("states", "gbfs")
+    assert (TrainConfig(domain="ferry").rank, TrainConfig(domain="ferry").validation_search) == ("actions", "gbfs")
 
 
 def test_a_rank_and_a_loss_that_do_not_fit():
@@ -48,8 +48,8 @@ def test_a_rank_and_a_loss_that_do_not_fit():
             TrainConfig(domain="ferry", rank="policy", loss=loss)
         for rank in ("actions", "states"):
             assert TrainConfig(domain="ferry", rank=rank, loss=loss).architecture.rank == rank
-    with pytest.raises(PlanrankError, match="the Levin loss trains a policy, and actions are to be ranked"):
-        TrainConfig(domain="ferry", rank="actions", loss="levin")
+    with pytest.raises(PlanrankError, match="the Levin loss trains a policy of actions, and states are to be ranked"):
+        TrainConfig(domain="ferry", rank="states", loss="levin")
 
 
 def test_the_folder_gives_the_model_its_name(tmp_path):
@@ -124,7 +124,7 @@ def test_differing_names_only_what_changes_the_weights():
     other = TrainConfig(domain="ferry", dim=4, messages=("max",), log_every=7, out="elsewhere.safetensors").as_json()
     assert config.differing(json.loads(json.dumps(other))) == ["dim", "messages"]
     assert config.differing(json.loads(json.dumps(config.as_json()))) == []
-    assert config.differing(TrainConfig(domain="ferry", rank="actions").as_json()) == ["rank"]
+    assert config.differing(TrainConfig(domain="ferry", rank="states").as_json()) == ["rank"]
 
 
 def test_every_field_is_an_option_and_help_loads_nothing_heavy():
@@ -151,7 +151,7 @@ assert not {"torch", "numpy", "juliacall", "rich", "matplotlib"} & set(sys.modul
         (["--domain", "ferry", "--pooling", "sum,median"], "pooling is"),
         (["--config", "none.toml"], "none.toml: there is no such"),
         (["--domain", "ferry", "--rank", "policy", "--loss", "lstar"], "a policy is trained by the Levin loss alone"),
-        (["--domain", "ferry", "--rank", "actions", "--loss", "levin"], "the Levin loss trains a policy"),
+        (["--domain", "ferry", "--rank", "states", "--loss", "levin"], "the Levin loss trains a policy"),
         (["--domain", "ferry", "--rank", "all"], "--rank"),
         (["--domain", "ferry", "--layers", "0"], "layers is 0, expected a whole number not below 1"),
     ],

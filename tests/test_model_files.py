@@ -107,7 +107,7 @@ def test_states_of_another_task_are_refused(tmp_path, blocks, model):
         ({"layers": 0}, "layers is 0, expected a whole number not below 1"),
         ({"pooling": ("median",)}, "one or several different ones of sum, mean, max"),
         ({"messages": ()}, "one or several different ones of sum, mean, max"),
-        ({"receivers": "all"}, "receivers is 'all', expected one of adds, effects"),
+        ({"receivers": "none"}, "receivers is 'none', expected one of adds, effects, all"),
         ({"rank": "all"}, "rank is 'all', expected one of actions, states, policy"),
     ],
 )

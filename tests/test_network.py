@@ -13,7 +13,7 @@ from test_search import generate
 from planrank import Search, julia, load, solve
 from planrank.choices import RANKS
 from planrank.learning.examples import build_example
-from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.architecture import RECEIVERS, Architecture
 from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.family import HYPERGRAPH
 from planrank.models.hypergraph.network import forward
@@ -40,7 +40,7 @@ shapes = st.builds(
     mixing=st.booleans(),
     messages=st.sampled_from(POOLS),
     pooling=st.sampled_from(POOLS),
-    receivers=st.sampled_from(["adds", "effects"]),
+    receivers=st.sampled_from(RECEIVERS),
     rank=st.sampled_from(RANKS),
 )
 

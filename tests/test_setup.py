@@ -228,6 +228,19 @@ def test_a_download_is_kept_only_if_its_hash_is_right(tmp_path):
         wheel.download("tiny==1.0", tmp_path / "bad", "0" * 64, *options)
 
 
+def test_pip_works_in_the_folder_that_goes_with_the_downloads(tmp_path, monkeypatch):
+    seen = {}
+
+    def run(doing, command, environment):
+        seen.update(environment)
+        raise PlanrankError("killed")
+
+    monkeypatch.setattr(wheel, "run", run)
+    with pytest.raises(PlanrankError, match="killed"):
+        wheel.download("tiny==1.0", tmp_path / "downloads", "0" * 64)
+    assert seen["TMPDIR"] == str(tmp_path / "downloads") and Path(seen["TMPDIR"]).is_dir()
+
+
 def test_a_corrupted_download_leaves_nothing(cache, monkeypatch, tmp_path):
     (tmp_path / "index").mkdir()
     file = small_wheel(tmp_path / "index")

@@ -254,9 +254,13 @@ def test_ranks_that_do_not_fit_are_one_sentence_of_the_command(planrank, blocks,
     for rank in ("actions", "states"):
         fresh(blocks, rank=rank).save(tmp_path / f"{rank}.safetensors")
     bare = tmp_path / "bare.pddl"  # a domain that has no model
-    bare.write_text(BLOCKS.read_text().replace("(domain blocksworld)", "(domain elsewhere)"))
+    bare.write_text(
+        BLOCKS.read_text().replace("(domain blocksworld)", "(domain elsewhere)").replace("handempty", "idle")
+    )
     problem = tmp_path / "elsewhere.pddl"
-    problem.write_text(blocks[1].read_text().replace("(:domain blocksworld)", "(:domain elsewhere)"))
+    problem.write_text(
+        blocks[1].read_text().replace("(:domain blocksworld)", "(:domain elsewhere)").replace("handempty", "idle")
+    )
     for files, arguments, said in [
         (blocks, ["--model", "states.safetensors", "--rank", "actions"], "ranks states, and ranking actions"),
         (blocks, ["--model", "actions.safetensors", "--rank", "states"], "ranks actions, and ranking states"),

@@ -203,11 +203,11 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):
 
 def test_a_checkpoint_of_another_rank_is_refused(config):
     train(config(steps=20), say=silent)
-    said = "another configuration: rank was states, now actions; train without --resume"
+    said = "another configuration: rank was actions, now states; train without --resume"
     with pytest.raises(PlanrankError, match=said) as error:
-        train(config(steps=20, rank="actions"), resume=True, say=silent)
+        train(config(steps=20, rank="states"), resume=True, say=silent)
     assert error.value.exit_code == Exit.USAGE
-    with pytest.raises(PlanrankError, match=r"loss was lstar, now levin, .*rank was states, now policy"):
+    with pytest.raises(PlanrankError, match=r"loss was lstar, now levin, .*rank was actions, now policy"):
         train(config(steps=20, loss="levin"), resume=True, say=silent)
 
 

@@ -17,7 +17,7 @@ mutable struct DistinctParts
     signature::Signature
     layers::Int
     residual::Bool
-    deletes::Bool
+    receivers::Symbol
     layouts::Vector{EdgeLayout}
     layout_number::Dict{EdgeLayout,Int32}
     features::Vector{NTuple{3,Float32}}
@@ -41,9 +41,9 @@ mutable struct DistinctParts
     met::Vector{Int32}                  # the parts that occur, in its first places: pushing would cost more
 end
 
-function DistinctParts(signature::Signature, layers::Integer, residual::Bool, deletes::Bool)
+function DistinctParts(signature::Signature, layers::Integer, residual::Bool, receivers::Symbol)
     layers >= 1 || throw(PlanRankError(:usage, "a network has at least one layer, not $layers"))
-    DistinctParts(signature, layers, residual, deletes, EdgeLayout[], Dict{EdgeLayout,Int32}(), NTuple{3,Float32}[],
+    DistinctParts(signature, layers, residual, receivers, EdgeLayout[], Dict{EdgeLayout,Int32}(), NTuple{3,Float32}[],
         Dict{NTuple{3,Float32},Int32}(), [Interner() for _ in 0:layers], [Interner() for _ in 1:layers],
         [Interner() for _ in 1:layers], fill((0, 0, 0), layers + 1), 0, (Int32[] for _ in 1:3)..., Interner(), 0,
         (Int32[] for _ in 1:4)..., KeyBatch(), Int32[], Int32[])
@@ -90,7 +90,7 @@ function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = noth
         tick!(ticker)
         push!(features, number!(distinct.features, distinct.feature_number, f))
     end
-    ragged = [length(l.slot_of_column) != length(signature.edges[l.type].tails) for l in graph.layouts]
+    ragged = [length(l.slot_of_column) != nsenders(signature.edges[l.type], distinct.receivers) for l in graph.layouts]
     vertices_of_type = [Int32[] for _ in signature.predicates]
     for v in 1:graph.nvertices
         push!(vertices_of_type[graph.vertex_type[v]], v)

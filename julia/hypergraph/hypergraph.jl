@@ -3,7 +3,8 @@
 #
 # A negative precondition has a place of its own among the tails, apart from the positive ones. A conditional effect is
 # an edge of its own: its tails are the preconditions of the action and then those of the effect. A literal under a
-# quantifier may stand for several facts, or none; the network adds them up.
+# quantifier may stand for several facts, or none; the network adds them up. Tails are what a message is made of, heads
+# where it arrives: where all facts receive, the facts that an action adds are tails too, and those it needs are heads.
 
 "Tails in columns: those of one literal stand side by side, as many as it has at most in this task."
 struct EdgeLayout
@@ -47,22 +48,23 @@ Edges while the graph is made: the facts of tails and heads, and beside them the
 struct DraftEdges
     type::Vector{Int32}
     cost::Vector{Float32}
-    adds::Vector{Int32}                         # how many
+    needs::Vector{Int32}                        # how many, and
+    adds::Vector{Int32}
     tails::Rows
     tail_slots::Vector{Int32}
     heads::Rows
     head_slots::Vector{Int32}
 end
 
-function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits(); deletes::Bool = false)
+function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits(); receivers::Symbol = :adds)
     ticker = Ticker(limits, PREPARING)
     draft = draft_edges(signature, task, ticker)
-    places, relation_counts = relation_places(signature, deletes)
-    layouts = edge_layouts(signature, draft, ticker)
+    receivers === :all && (draft = with_all_connected(signature, draft, ticker))
+    places, relation_counts = relation_places(signature, receivers)
+    layouts = edge_layouts([nsenders(e, receivers) for e in signature.edges], draft, ticker)
     vertex_type = signature.number[task.fact_predicate]
     bag_first = Vector{Int32}(cumsum(Int32[1; relation_counts[vertex_type]]))
-    features = [(draft.cost[e], Float32(length(row(draft.tails, e))), Float32(draft.adds[e]))
-                for e in eachindex(draft.type)]
+    features = [Float32.((draft.cost[e], draft.needs[e], draft.adds[e])) for e in eachindex(draft.type)]
     tail_first, tails, facts_of_edge = tail_columns(draft, layouts, ticker)
     heads = bags_of_edges(draft, places, bag_first, ticker)
     vertex_of_bag = zeros(Int32, bag_first[end] - 1)
@@ -76,7 +78,7 @@ end
 
 "Operators first, in their order, then conditional effects."
 function draft_edges(signature::Signature, task::Task, ticker::Ticker)
-    draft = DraftEdges(Int32[], Float32[], Int32[], Rows(), Int32[], Rows(), Int32[])
+    draft = DraftEdges(Int32[], Float32[], Int32[], Int32[], Rows(), Int32[], Rows(), Int32[])
     positives(c::Conjunction) = length(slot_predicates(c, true, signature.number))
     own_positives = [positives(s.condition) for s in signature.schemas]
     effect_positives = [Int[positives(e.condition) for e in s.effects] for s in signature.schemas]
@@ -121,16 +123,41 @@ end
 function close_edge!(draft::DraftEdges, type::Int32, cost::Real, adds::Integer, ticker::Ticker)
     push!(draft.type, type)
     push!(draft.cost, cost)
+    push!(draft.needs, length(draft.tails.values) + 1 - draft.tails.offsets[end])
     push!(draft.adds, adds)
-    for rows in (draft.tails, draft.heads)
+    close_rows!((draft.tails, draft.heads), ticker)
+end
+
+function close_rows!(both, ticker::Ticker)
+    for rows in both
         tick!(ticker, length(rows.values) + 2 - rows.offsets[end])
         push!(rows.offsets, length(rows.values) + 1)
     end
 end
 
+"The same edges with what they add among the tails, behind the rest, and what they need among the heads."
+function with_all_connected(signature::Signature, draft::DraftEdges, ticker::Ticker)
+    tails, tail_slots, heads, head_slots = Rows(), Int32[], Rows(), Int32[]
+    slot_of_add = [length(e.tails) .+ cumsum(used_adds(e)) for e in signature.edges]
+    for e in eachindex(draft.type)
+        type = signature.edges[draft.type[e]]
+        add_literals!(tails, tail_slots, draft.tails, draft.tail_slots, e, 0)
+        for k in draft.heads.offsets[e]:draft.heads.offsets[e+1]-1
+            slot = draft.head_slots[k]
+            type.head_positive[slot] || continue
+            push!(tails.values, draft.heads.values[k])
+            push!(tail_slots, slot_of_add[draft.type[e]][slot])
+        end
+        add_literals!(heads, head_slots, draft.heads, draft.head_slots, e, 0)
+        add_literals!(heads, head_slots, draft.tails, draft.tail_slots, e, length(type.heads))
+        close_rows!((tails, heads), ticker)
+    end
+    DraftEdges(draft.type, draft.cost, draft.needs, draft.adds, tails, tail_slots, heads, head_slots)
+end
+
 "Columns for each kind of edge: one for each literal, more where some edge has several facts for it."
-function edge_layouts(signature::Signature, draft::DraftEdges, ticker::Ticker)
-    widths = [ones(Int, length(type.tails)) for type in signature.edges]
+function edge_layouts(literals::Vector{Int}, draft::DraftEdges, ticker::Ticker)
+    widths = [ones(Int, n) for n in literals]
     counts = zeros(Int, maximum(length, widths; init = 0))
     for e in eachindex(draft.type)
         width = widths[draft.type[e]]
@@ -142,7 +169,7 @@ function edge_layouts(signature::Signature, draft::DraftEdges, ticker::Ticker)
         end
     end
     [EdgeLayout(t, reduce(vcat, (fill(Int32(s), w) for (s, w) in enumerate(widths[t])); init = Int32[]))
-     for t in eachindex(signature.edges)]
+     for t in eachindex(literals)]
 end
 
 "The tails in the columns of the layouts, where those of each edge begin, and the facts among them as sets."

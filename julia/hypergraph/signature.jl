@@ -104,12 +104,31 @@ function signature_text(s::Signature)
     String(take!(io))
 end
 
-"Where messages arrive: for each kind of edge and head, its place among those of the head's predicate; 0 if unused."
-function relation_places(s::Signature, deletes::Bool)
+"""
+Where messages arrive: for each kind of edge and each of its heads, and behind these its tails, the place among those of
+the predicate; 0 where none arrive. `receivers` are :adds, as in the paper, :effects, deletes too, or :all, the facts an
+action needs or adds: those it deletes are nearly always among those it needs.
+"""
+function relation_places(s::Signature, receivers::Symbol)
     counts = zeros(Int32, length(s.predicates))
-    places = [zeros(Int32, length(e.heads)) for e in s.edges]
-    for (t, e) in enumerate(s.edges), h in eachindex(e.heads)
-        e.head_used[h] && (e.head_positive[h] || deletes) && (places[t][h] = counts[e.heads[h]] += 1)
+    places = [zeros(Int32, length(e.heads) + length(e.tails)) for e in s.edges]
+    for (t, e) in enumerate(s.edges)
+        for h in eachindex(e.heads)
+            takes_part = e.head_positive[h] || receivers === :effects
+            e.head_used[h] && takes_part && (places[t][h] = counts[e.heads[h]] += 1)
+        end
+        receivers === :all || continue
+        for (i, predicate) in enumerate(e.tails)
+            places[t][length(e.heads)+i] = counts[predicate] += 1
+        end
     end
     places, counts
 end
+
+"""
+How many literals the messages of a kind of edge are made of: the preconditions, and where all facts receive those it
+adds, so that each hears of the others.
+"""
+nsenders(e::EdgeType, receivers::Symbol) = length(e.tails) + (receivers === :all ? count(used_adds(e)) : 0)
+
+used_adds(e::EdgeType) = e.head_used .& e.head_positive

@@ -33,9 +33,9 @@ end
         rng = MersenneTwister(seed)
         domain, task = random_domain_and_task(rng)
         nfacts(task) == 0 && continue
-        deletes, residual = rand(rng, Bool), rand(rng, Bool)
-        graph = Hypergraph(Signature(domain), task; deletes = deletes)
-        distinct = DistinctParts(Signature(domain), 3, residual, deletes)
+        receivers, residual = rand(rng, (:adds, :effects, :all)), rand(rng, Bool)
+        graph = Hypergraph(Signature(domain), task; receivers = receivers)
+        distinct = DistinctParts(Signature(domain), 3, residual, receivers)
         moving = PartsOfState(distinct, graph)
         states, width = walked_states(task, rng, 12), nwords(task)
         for i in 0:length(states)÷width-1
@@ -45,6 +45,26 @@ end
             @test moving.vertex_part == fresh.vertex_part
             @test moving.edge_part == fresh.edge_part
             @test moving.bag_part == fresh.bag_part
+            compared += 1
+        end
+    end
+    @test compared > 300
+end
+
+@testset "where all receive, a message is made of what an action needs and adds, and arrives there" begin
+    ordered(facts...) = sort(reduce(vcat, facts))
+    compared = 0
+    for seed in 1:100
+        rng = MersenneTwister(seed)
+        domain, task = random_domain_and_task(rng)
+        signature = Signature(domain)
+        graph, paper = (Hypergraph(signature, task; receivers = r) for r in (:all, :adds))
+        @test graph.edge_features == paper.edge_features
+        for o in 1:length(task.op_schema)
+            needed = unique(ordered(row(task.pre, o), row(task.neg, o)))
+            used = filter(>(0), graph.tails[graph.tail_first[o]:graph.tail_first[o+1]-1])
+            @test unique(sort(used)) == unique(ordered(needed, row(task.add, o)))
+            @test unique(sort(graph.vertex_of_bag[row(graph.heads, o)])) == unique(sort(used))
             compared += 1
         end
     end
@@ -154,7 +174,7 @@ end
         domain, task = random_domain_and_task(rng)
         nfacts(task) == 0 && continue
         layers, signature = 2, Signature(domain)
-        distinct = DistinctParts(signature, layers, rand(rng, Bool), false)
+        distinct = DistinctParts(signature, layers, rand(rng, Bool), :adds)
         generator = SuccessorGenerator(task)
         columns = rand(rng, Bool) ? PlanRank.ActionColumns(signature, task) : nothing
         parts = PartsOfState(distinct, Hypergraph(signature, task), columns)

@@ -48,7 +48,7 @@ function phases(loaded, limits)
     words = PlanRank.pack_facts(task.init, PlanRank.nwords(task))
     values(name) = PlanRank.evaluate(PlanRank.make_heuristic(task, name, limits), words, 0)
     graph() = Hypergraph(signature, task, limits)
-    parts() = PartsOfState(DistinctParts(signature, 2, true, false), graph(), nothing, limits)
+    parts() = PartsOfState(DistinctParts(signature, 2, true, :adds), graph(), nothing, limits)
     ["successors" => () -> SuccessorGenerator(task, limits), "ff" => () -> values(:ff), "hmax" => () -> values(:hmax),
         "lmcut" => () -> values(:lmcut), "parts" => () -> PlanRank.find_parts!(parts(), words, 1)]
 end
@@ -80,7 +80,7 @@ end
 @testset "a state that was not looked at to the end is looked at anew" begin
     loaded = blocks_task(6)
     task, signature = loaded.task, Signature(loaded.domain)
-    distinct, graph = DistinctParts(signature, 2, true, false), Hypergraph(signature, task)
+    distinct, graph = DistinctParts(signature, 2, true, :adds), Hypergraph(signature, task)
     parts, fresh = PartsOfState(distinct, graph), PartsOfState(distinct, graph)
     words = PlanRank.pack_facts(task.init, PlanRank.nwords(task))
     PlanRank.next_state!(parts, words, 0)

@@ -81,8 +81,10 @@ class TrainConfig(Architecture):
             self._default(name, value)
         self._check("rank")
         if self.loss == "levin":
-            if self.rank == "actions":
-                raise PlanrankError("the Levin loss trains a policy, and actions are to be ranked; expected another")
+            if self.rank == "states":
+                raise PlanrankError(
+                    "the Levin loss trains a policy of actions, and states are to be ranked; expected another"
+                )
             object.__setattr__(self, "rank", "policy")
         elif self.rank == "policy":
             raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")

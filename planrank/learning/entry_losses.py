@@ -49,9 +49,17 @@ class EntryTables:
         self.ends = np.searchsorted(state[others], np.arange(ranking.length), side="right")
         self.first_step = torch.from_numpy(state[others] + 1)
         self.pairs = int((weight[others] * (ranking.length - state[others])).sum())
+        before = np.concatenate([[0], np.cumsum(weight[others])])
+        self.pairs_of_step = torch.from_numpy(before[self.ends]).to(dtype)
 
     def f(self, values: Tensor, scores: Tensor, alpha: float, beta: float = 1.0) -> Tensor:
         return alpha * self.g + beta * (values[self.state] + scores)
+
+    def scale(self, reduction: str) -> Tensor:
+        """By which the pairs of each step are multiplied."""
+        if reduction == "steps":
+            return 1 / (self.pairs_of_step.clamp(min=1) * self.length)
+        return torch.full_like(self.pairs_of_step, 1 / self.pairs if reduction == "mean" else 1)
 
     def blocks(self) -> Iterator[tuple[slice, int, Tensor]]:
         """Steps, how many of the others they are compared with, and which pairs of these there are."""
@@ -89,7 +97,7 @@ def entry_loss(
     """One number with a gradient. `values` are v of the plan's states, `scores` u of what `ScoredActions` says.
 
     L2 and L_be look at the cost to the goal after the plan's action; the Levin loss at v, and at the policy
-    softmax(-u). `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms.
+    softmax(-u). `reduction` as in losses.py.
     """
     check(name, LOSSES, "loss")
     check(surrogate, SURROGATES, "surrogate")
@@ -101,8 +109,7 @@ def entry_loss(
         if tables.pairs == 0:
             return 0 * (values.sum() + scores.sum())
         f = tables.f(values, scores, SEARCH_OF_LOSS[name][0])
-        total = RankedPairs.apply(f[tables.chosen], f[tables.others], tables, surrogate)
-        return total / tables.pairs if reduction == "mean" else total
+        return RankedPairs.apply(f[tables.chosen], f[tables.others], tables, surrogate, tables.scale(reduction))
     if name == "levin":
         return levin(values, scores, tables, reduction)
     q = tables.f(values, scores, 0.0)
@@ -115,15 +122,18 @@ def entry_loss(
 
 
 class RankedPairs(torch.autograd.Function):
-    """The surrogate summed over all pairs; its derivatives are found on the way, so that no pair need be kept."""
+    """The surrogate summed over all pairs, each times the `scale` of its step; its derivatives are found on the way,
+    so that no pair need be kept."""
 
     @staticmethod
-    def forward(context: Any, chosen: Tensor, others: Tensor, tables: EntryTables, surrogate: str) -> Tensor:
+    def forward(
+        context: Any, chosen: Tensor, others: Tensor, tables: EntryTables, surrogate: str, scale: Tensor
+    ) -> Tensor:
         total = chosen.new_zeros(())
         of_chosen, of_others = torch.zeros_like(chosen), torch.zeros_like(others)
         for steps, end, there in tables.blocks():
             r = chosen[steps, None] - others[:end]
-            weight = tables.weight[:end] * there
+            weight = tables.weight[:end] * there * scale[steps, None]
             total += (applied(surrogate, r) * weight).sum()
             slope = (torch.sigmoid(r) if surrogate == "logistic" else (r > -1).to(r.dtype)) * weight
             of_chosen[steps] = slope.sum(dim=1)
@@ -132,9 +142,9 @@ class RankedPairs(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         of_chosen, of_others = context.saved_tensors
-        return gradient * of_chosen, gradient * of_others, None, None
+        return gradient * of_chosen, gradient * of_others, None, None, None
 
 
 def bellman(q: Tensor, along: Tensor, tables: EntryTables, reduction: str) -> Tensor:

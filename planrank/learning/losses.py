@@ -33,8 +33,9 @@ def loss(
 ) -> Tensor:
     """One number with a gradient. `values` are h of `ranking.states`; those of the plan's own are enough for some.
 
-    `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms. The Levin loss needs scores of
-    actions: see entry_losses.py, where the others stand for networks that rank actions.
+    `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms, "steps" by that of the steps
+    after each step's own pairs were averaged. The Levin loss needs scores of actions: see entry_losses.py, where the
+    others stand for networks that rank actions.
     """
     check(name, STATE_LOSSES, "loss of states")
     check(surrogate, SURROGATES, "surrogate")
@@ -84,6 +85,7 @@ class Tables:
         used = compared.any(axis=0)
         self.compared = compared[:, used]
         self.pairs = int(self.compared.sum())
+        self.pairs_of_step = torch.from_numpy(self.compared.sum(axis=1)).clamp(min=1)
         self.other = torch.from_numpy(ranking.open_state[used].astype(np.int64))
         self.path_g, self.open_g = ranking.path_g[1:], ranking.open_g[used]
         self.child, self.child_cost = padded_children(ranking, dtype)
@@ -125,8 +127,10 @@ def ranked(values: Tensor, tables: Tables, alpha: float, surrogate: str, reducti
         return 0 * values.sum()
     chosen = values[1 : tables.length + 1]
     r = chosen[:, None] - values[tables.other] + tables.difference(alpha)
-    total = applied(surrogate, r).sum()
-    return total / tables.pairs if reduction == "mean" else total
+    terms = applied(surrogate, r)
+    if reduction == "steps":
+        return (terms.sum(dim=1) / tables.pairs_of_step).mean()
+    return terms.sum() / tables.pairs if reduction == "mean" else terms.sum()
 
 
 def applied(surrogate: str, r: Tensor) -> Tensor:
@@ -136,7 +140,7 @@ def applied(surrogate: str, r: Tensor) -> Tensor:
 
 
 def reduce(terms: Tensor, reduction: str) -> Tensor:
-    return terms.mean() if reduction == "mean" else terms.sum()
+    return terms.sum() if reduction == "sum" else terms.mean()
 
 
 def squared(values: Tensor, tables: Tables, reduction: str) -> Tensor:

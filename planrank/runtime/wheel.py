@@ -90,7 +90,10 @@ def download(requirement: str, folder: Path, sha256: str, *options: str) -> Path
     """One file by way of pip, as the machine is set up to use it; kept only if its hash is right."""
     target = folder / requirement.partition("==")[0]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"]
-    run(f"pip's download of {requirement}", [*command, f"--dest={target}", *options, requirement])
+    folder.mkdir(exist_ok=True)
+    # pip that is killed leaves its temporary folders; here they go with the downloads.
+    here = os.environ | {"TMPDIR": str(folder)}
+    run(f"pip's download of {requirement}", [*command, f"--dest={target}", *options, requirement], here)
     (file,) = target.iterdir()
     found = sha256_of(file)
     if found != sha256:

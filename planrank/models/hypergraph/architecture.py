@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planrank.models.hypergraph.signature import HypergraphSignature
 
 POOLINGS = ("sum", "mean", "max")
-RECEIVERS = ("adds", "effects")
+RECEIVERS = ("adds", "effects", "all")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
 EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
@@ -26,8 +26,9 @@ class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
-    pooled messages and, with `residual`, what it was before. `receivers` are the facts an action adds, or all it
-    changes. Files older than `rank` have `policy` in its place.
+    pooled messages and, with `residual`, what it was before. `receivers` are the facts an action adds, as in the paper;
+    effects: all it changes; all: those it needs and adds, and its message is made of these too, so that a place hears
+    of what is to be done there. Files older than `rank` have `policy` in its place.
     """
 
     family_name: ClassVar[str] = "hypergraph"
@@ -38,9 +39,9 @@ class Architecture:
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
     pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices.", choices=POOLINGS)
-    receivers: str = option("effects", "Facts that get an action's message.", choices=RECEIVERS)
+    receivers: str = option("all", "Facts that get an action's message.", choices=RECEIVERS)
     rank: str = option(
-        "states",
+        "actions",
         "What is ranked: the actions of a state, with one evaluation an expansion; states, as in the paper, with one "
         "for each successor; policy: states, with probabilities of their actions for phs, which the Levin loss trains.",
         choices=RANKS,
@@ -48,10 +49,6 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-    @property
-    def deletes(self) -> bool:
-        return self.receivers == "effects"
 
     @property
     def scores_actions(self) -> bool:
@@ -73,7 +70,7 @@ GRID = [
 def vertex_widths(signature: HypergraphSignature, shape: Architecture) -> list[int]:
     """Numbers that describe a vertex before the first layer and after each; unused ones are zero."""
     widths = [VERTEX_FEATURES]
-    arriving = max((len(r) for r in signature.relations(shape.deletes).values()), default=0)
+    arriving = max((len(r) for r in signature.relations(shape.receivers).values()), default=0)
     for _ in range(shape.layers):
         before = widths[-1] if shape.residual else 0
         grown = before + arriving * len(shape.messages) * shape.dim
@@ -85,10 +82,10 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
     """Names and shapes of all weights, in a fixed order. Biases are vectors, maps are (inputs, outputs)."""
     shapes: dict[str, tuple[int, ...]] = {}
     widths = vertex_widths(signature, shape)
-    relations = signature.relations(shape.deletes)
+    relations = signature.relations(shape.receivers)
     for layer in range(shape.layers):
-        for kind, edge in enumerate(signature.edges):
-            inputs = len(edge.tails) * widths[layer] + EDGE_FEATURES
+        for kind in range(len(signature.edges)):
+            inputs = signature.senders(kind, shape.receivers) * widths[layer] + EDGE_FEATURES
             shapes[f"layer{layer}.edge{kind}.map"] = (inputs, shape.dim)
             shapes[f"layer{layer}.edge{kind}.bias"] = (shape.dim,)
         if shape.mixing:

@@ -97,7 +97,7 @@ class PartsFinder:
     def __init__(self, task: Task, shape: Architecture, limits: Limits | None = None):
         self.shape = shape
         self.limits = limits or Limits()
-        self.handle = julia.call("new_distinct_parts", task.handle, shape.layers, shape.residual, shape.deletes)
+        self.handle = julia.call("new_distinct_parts", task.handle, shape.layers, shape.residual, shape.receivers)
         self.views: dict[int, tuple[Task, object]] = {}
         self.layouts = Layouts(np.empty(0, np.int32), np.zeros(1, np.int32), np.empty(0, np.int32))
 

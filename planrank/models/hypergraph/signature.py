@@ -50,14 +50,23 @@ class HypergraphSignature(Signature):
 
         return [kind for kind, edge in enumerate(self.edges) if not is_effect(edge.name)]
 
-    def relations(self, deletes: bool) -> dict[str, list[tuple[int, int]]]:
-        """For each predicate, the (edge type, head) pairs through which messages arrive, in the order Julia has."""
+    def relations(self, receivers: str) -> dict[str, list[tuple[int, int]]]:
+        """For each predicate, the (edge type, place) pairs through which messages arrive, in the order Julia has.
+
+        Places are those of the heads and, behind them, of the tails.
+        """
         found: dict[str, list[tuple[int, int]]] = {name: [] for name in self.predicates}
         for kind, edge in enumerate(self.edges):
-            for place, head in enumerate(edge.heads):
-                if deletes or head[0] == "+":
-                    found[head[1:]].append((kind, place))
+            for place, literal in enumerate(edge.heads + edge.tails):
+                is_tail = place >= len(edge.heads)
+                if receivers == "all" if is_tail else literal[0] == "+" or receivers == "effects":
+                    found[literal[1:]].append((kind, place))
         return found
+
+    def senders(self, kind: int, receivers: str) -> int:
+        """How many literals the messages of a kind of edge are made of."""
+        edge = self.edges[kind]
+        return len(edge.tails) + (sum(head[0] == "+" for head in edge.heads) if receivers == "all" else 0)
 
 
 def signature_of(task: Task) -> HypergraphSignature:
