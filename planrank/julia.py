@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from planrank import __version__, paths
+from planrank import __version__, console, paths
 from planrank.errors import PlanrankError
 from planrank.runtime import image, record, wheel
 
@@ -36,6 +36,7 @@ def module() -> Any:
     global _module, _juliacall
     if _module is None:
         runtime = find_runtime()
+        console.detail(f"Julia by the {runtime.road} road, system image: {usable_image(runtime) or 'none'}")
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
         quiet = contextlib.redirect_stdout(io.StringIO())
         with signals_put_off(), environment(variables(runtime)), process_as_it_was(), quiet:

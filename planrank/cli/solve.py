@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planrank.choices import HEURISTICS, SEARCHES, TIES
-from planrank.cli.options import PDDL_FILE, limit_options, write_json
+from planrank.cli.options import Choice, Command, limit_options, task_arguments, write_json
 
 if TYPE_CHECKING:
     from planrank.console import Progress
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from planrank.search.solve import Result
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank solve problem.pddl",
+        "planrank solve domain.pddl problem.pddl --search astar --heuristic lmcut --time-limit 60",
+    ],
+)
+@task_arguments()
 @click.option(
     "--search",
-    type=click.Choice(SEARCHES),
+    type=Choice(SEARCHES),
     default="gbfs",
     show_default=True,
     help="A*, greedy best-first, weighted A*, greedy with deferred evaluation, uniform cost, breadth-first, or by a "
@@ -32,12 +37,12 @@ if TYPE_CHECKING:
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(
     "--heuristic",
-    type=click.Choice(HEURISTICS),
+    type=Choice(HEURISTICS),
     help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
 )
 @click.option(
     "--rank",
-    type=click.Choice(["actions", "states"]),
+    type=Choice(["actions", "states"]),
     help="Take a model that ranks these. [default: whatever the model ranks]",
 )
 @click.option(
@@ -49,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
 @click.option(
     "--ties",
-    type=click.Choice(TIES),
+    type=Choice(TIES),
     help="Which of equally good nodes comes first. [default: h_newest; lazy: h_oldest; bfs: oldest]",
 )
 @click.option(
@@ -65,8 +70,11 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
 def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **options: Any) -> None:
-    """Find a plan for PROBLEM of DOMAIN, validate it and write it down."""
-    from planrank import files
+    """Find a plan for PROBLEM of DOMAIN, validate it and write it down.
+
+    Without DOMAIN the domain is domain.pddl or PROBLEM-domain.pddl beside the problem, or the like.
+    """
+    from planrank import console, files
     from planrank.console import Progress
     from planrank.limits import process_started
     from planrank.search.plans import cost_text, plan_text
@@ -81,25 +89,28 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
         result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
 
     # What is printed for programs has standard output to itself.
-    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
-    print(f"Heuristic: {described_guide(result)}", file=log)
+    stream = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
+    log = [f"Heuristic: {described_guide(result)}"]
     if result.plan is not None and result.plan_cost is not None:
         text = plan_text(result.plan, result.plan_cost, result.unit_cost)
         if plan_file == "-":
             click.echo(text, nl=False)
         else:
             files.write_text(Path(plan_file), text)
-        print(f"Plan length: {result.plan_length} step(s).\nPlan cost: {cost_text(result.plan_cost)}", file=log)
+        log += [f"Plan length: {result.plan_length} step(s).", f"Plan cost: {cost_text(result.plan_cost)}"]
     else:
-        print(f"No plan: {result.status}; {result.reason}.", file=log)
+        log.append(f"No plan: {result.status}; {result.reason}.")
     counters = result.statistics
-    print(
-        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).\n"
-        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).\n"
-        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s\n"
+    log += [
+        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).",
+        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).",
+        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s",
         f"Total time: {result.total_seconds:.6f}s\nPeak memory: {result.peak_kb} KB",
-        file=log,
-    )
+    ]
+    if not console.is_quiet():
+        print("\n".join(log), file=stream)
+    elif result.plan is None:
+        console.warn(f"no plan: {result.status}; {result.reason}")
     write_json(json_file, result.as_json())
     sys.exit(EXIT_OF_STATUS[result.status])
 

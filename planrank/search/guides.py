@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS
+from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
@@ -26,6 +26,7 @@ class Guide:
 
     @classmethod
     def of_heuristic(cls, name: str) -> Guide:
+        name = heuristic_called(name)
         if name not in HEURISTICS:
             raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}")
         return cls(name, heuristic=name)
