@@ -51,6 +51,10 @@ def module() -> Any:
     return _module
 
 
+def is_running() -> bool:
+    return _module is not None
+
+
 def find_runtime() -> record.Runtime:
     if record.users_own() or os.environ.get("PLANRANK_ROAD") == "official":
         return record.Runtime("official")

@@ -15,7 +15,6 @@ from planrank.cli.options import Choice, Command, limit_options, task_arguments,
 if TYPE_CHECKING:
     from planrank.console import Progress
     from planrank.search.forward import Statistics
-    from planrank.search.solve import Result
 
 
 @click.command(
@@ -77,7 +76,8 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     from planrank import console, files
     from planrank.console import Progress
     from planrank.limits import process_started
-    from planrank.search.plans import cost_text, plan_text
+    from planrank.search.log import log_lines
+    from planrank.search.plans import plan_text
     from planrank.search.solve import EXIT_OF_STATUS
     from planrank.search.solve import solve as find_plan
 
@@ -88,38 +88,20 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
         shown = shows_counters(progress)
         result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
 
-    # What is printed for programs has standard output to itself.
-    stream = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
-    log = [f"Heuristic: {described_guide(result)}"]
     if result.plan is not None and result.plan_cost is not None:
         text = plan_text(result.plan, result.plan_cost, result.unit_cost)
         if plan_file == "-":
             click.echo(text, nl=False)
         else:
             files.write_text(Path(plan_file), text)
-        log += [f"Plan length: {result.plan_length} step(s).", f"Plan cost: {cost_text(result.plan_cost)}"]
-    else:
-        log.append(f"No plan: {result.status}; {result.reason}.")
-    counters = result.statistics
-    log += [
-        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).",
-        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).",
-        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s",
-        f"Total time: {result.total_seconds:.6f}s\nPeak memory: {result.peak_kb} KB",
-    ]
+    found = result.as_json()
     if not console.is_quiet():
-        print("\n".join(log), file=stream)
+        # What is printed for programs has standard output to itself.
+        print("\n".join(log_lines(found)), file=sys.stderr if "-" in (plan_file, json_file) else sys.stdout)
     elif result.plan is None:
         console.warn(f"no plan: {result.status}; {result.reason}")
-    write_json(json_file, result.as_json())
+    write_json(json_file, found)
     sys.exit(EXIT_OF_STATUS[result.status])
-
-
-def described_guide(result: Result) -> str:
-    kind, _, name = result.heuristic.partition(":")
-    if not name:
-        return kind or "none chosen yet"
-    return f"model {name} ({result.model_file})"
 
 
 def shows_counters(progress: Progress) -> Callable[[Statistics, float], None]:
