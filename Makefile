@@ -51,7 +51,7 @@ $(VENV)/installed: $(BIN)/pip pyproject.toml Project.toml constraints.txt
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	@echo "installing what the tests need"
-	$(INSTALL) --editable '.[dev,peers,teachers,up]'
+	$(INSTALL) --editable '.[dev,lab,peers,teachers,up]'
 	@touch $@
 
 clean:

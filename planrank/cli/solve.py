@@ -97,7 +97,8 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     found = result.as_json()
     if not console.is_quiet():
         # What is printed for programs has standard output to itself.
-        print("\n".join(log_lines(found)), file=sys.stderr if "-" in (plan_file, json_file) else sys.stdout)
+        lines = log_lines(found, options["time_limit"], options["memory_limit"])
+        print("\n".join(lines), file=sys.stderr if "-" in (plan_file, json_file) else sys.stdout)
     elif result.plan is None:
         console.warn(f"no plan: {result.status}; {result.reason}")
     write_json(json_file, found)
