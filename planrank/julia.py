@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def module() -> Any:
         console.detail(f"Julia by the {runtime.road} road, system image: {usable_image(runtime) or 'none'}")
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
         quiet = contextlib.redirect_stdout(io.StringIO())
-        with signals_put_off(), environment(variables(runtime)), process_as_it_was(), quiet:
+        with signals_put_off(), environment(variables(runtime)), without_juliapkg(runtime), process_as_it_was(), quiet:
             import juliacall
 
             _juliacall = juliacall
@@ -107,6 +108,22 @@ def environment(chosen: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def without_juliapkg(runtime: record.Runtime) -> Iterator[None]:
+    """Answer the two questions that juliacall asks juliapkg. To import it takes longer than to read a model."""
+    if runtime.road != "wheel" or "juliapkg" in sys.modules:
+        yield
+        return
+    stand_in: Any = ModuleType("juliapkg")
+    stand_in.executable = lambda: os.environ["PYTHON_JULIAPKG_EXE"]
+    stand_in.project = lambda: os.environ["PYTHON_JULIAPKG_PROJECT"]
+    sys.modules["juliapkg"] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules["juliapkg"]
 
 
 @contextlib.contextmanager
