@@ -49,9 +49,11 @@ class Result:
 
     @property
     def plan_length(self) -> int | None:
+        """The number of steps, None without a plan."""
         return None if self.plan is None else len(self.plan)
 
     def as_json(self) -> dict[str, object]:
+        """What `planrank solve --json` writes."""
         counters = self.statistics
         return {
             "status": self.status,
