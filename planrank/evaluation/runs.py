@@ -120,12 +120,19 @@ def key_of(row: Row) -> tuple:
 
 def finished(run: Row, answer: Answer) -> Row:
     """A row: every key is there, None where the run did not get so far."""
+    from planrank import __version__
+
     if answer.error is not None:
         status = "killed" if answer.lost else "error"
         how: Row = {"status": status, "reason": str(answer.error)}
     else:
         how = answer.value
-    row = run | dict.fromkeys((*COUNTERS, "expansions_per_step", "search_seconds", "total_seconds", "peak_kb")) | how
+    row = (
+        run
+        | {"version": __version__}
+        | dict.fromkeys((*COUNTERS, "expansions_per_step", "search_seconds", "total_seconds", "peak_kb"))
+        | how
+    )
     if row["status"] == "solved" and run["time_limit"] is not None and row["total_seconds"] > run["time_limit"]:
         row |= {"status": "out of time", "reason": "the plan came after the time limit"}
     if row["status"] == "solved" and row["plan_length"]:
