@@ -46,3 +46,10 @@ kept = []
 def hoard(megabytes):
     kept.append(bytearray(os.urandom(1 << 20) * megabytes))
     return os.getpid()
+
+
+def note(folder, number, seconds):
+    """Leaves a file that says that it was begun."""
+    open(os.path.join(folder, f"{number}-{os.getpid()}"), "w").close()
+    time.sleep(seconds)
+    return number
