@@ -11,7 +11,7 @@ from planrank import PlanrankError, __version__
 from planrank.errors import Exit
 from planrank.reports.page import embedded
 from planrank.reports.report import domain_names, named, report
-from planrank.reports.results import read_results
+from planrank.reports.results import read_results, training_names
 
 
 def row(problem="p1", guide="ff", domain="ferry", expanded=10, search="gbfs", status="solved", **more):
@@ -69,10 +69,10 @@ def test_runs_and_trainings_come_from_files_models_and_folders(journal, training
     assert len(data["runs"]) == 26 and data["title"] == "planrank report" and data["version"] == __version__
     first = dict(zip(data["columns"], data["runs"][0], strict=True))
     assert (first["domain"], first["problem"], first["guide"], first["expanded"]) == ("ferry", "p1", "ff", 9)
-    assert list(data["trainings"]) == ["mine layers2-seed0"]
-    assert [step for step, *_ in data["trainings"]["mine layers2-seed0"]] == [10, 20, 20]
+    assert list(data["trainings"]) == ["mine"]
+    assert [step for step, *_ in data["trainings"]["mine"]] == [10, 20, 20]
     everything = read_results([tmp_path])
-    assert len(everything.runs) == 26 and list(everything.trainings) == ["mine layers2-seed0"]
+    assert len(everything.runs) == 26 and list(everything.trainings) == ["mine"]
     assert len(read_results([journal, journal, tmp_path]).runs) == 26
 
 
@@ -82,6 +82,13 @@ def test_names_are_as_long_as_they_must_be():
     two = [row(guide="model:x", model="one/x", model_sha="1"), row(guide="model:x", model="two/x", model_sha="2")]
     assert [one["guide"] for one in named(two)] == ["model:x (one/x)", "model:x (two/x)"]
     assert [one["guide"] for one in named(two[:1])] == ["model:x"]
+
+
+def test_trainings_are_called_by_what_tells_them_apart():
+    two = [f"m/a.training/layers{n}-seed0/log.jsonl" for n in (1, 2)]
+    assert training_names(two) == ["layers1-seed0", "layers2-seed0"]
+    assert training_names([*two, "m/b.training/layers1-seed0/log.jsonl"]) == ["a layers1-seed0", "a layers2-seed0", "b"]
+    assert training_names(["x/other.jsonl"]) == ["other.jsonl"] and training_names([]) == []
 
 
 def test_nothing_in_the_data_can_end_the_script():

@@ -40,15 +40,18 @@ def page_data(results: Results) -> dict[str, Any]:
 
 
 def named(runs: Sequence[Row]) -> list[Row]:
-    """Runs with short names: of domains as far as they tell them apart, of guides with their files where they must."""
+    """Runs with short names: of domains as far as they tell them apart, of guides with their files where they must.
+
+    Rows that a benchmark has put together may say what they belong to: `series`, instead of the guide.
+    """
     domains = domain_names({str(Path(row["domain"]).parent) for row in runs})
     models: dict[str, set[str | None]] = {}
     for row in runs:
         models.setdefault(row["guide"], set()).add(row["model_sha"])
     found = []
     for row in runs:
-        guide = row["guide"]
-        if len(models[guide]) > 1:
+        guide = row.get("series") or row["guide"]
+        if "series" not in row and len(models[guide]) > 1:
             guide = f"{guide} ({row['model'] or row['heuristic']})"
         place = {"domain": domains[str(Path(row["domain"]).parent)], "problem": Path(row["problem"]).stem}
         found.append(row | place | {"guide": guide})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ def read_results(sources: Iterable[Path]) -> Results:
             found.documents.append(document(file))
         else:
             read_journal(file, found)
+    found.trainings = dict(zip(training_names(list(found.trainings)), found.trainings.values(), strict=True))
     found.runs = list({key_of(row): row for row in reversed(found.runs)}.values())[::-1]
     found.notices += versions(found.runs)
     if not found:
@@ -87,7 +89,7 @@ def read_journal(file: Path, into: Results) -> None:
             return
         raise PlanrankError("no line of this journal is a run or a step of a training", file=str(file))
     if steps:
-        into.trainings[training_name(file, into.trainings)] = sorted(steps, key=lambda row: row["step"])
+        into.trainings[str(file)] = sorted(steps, key=lambda row: row["step"])
     into.runs += runs
     for count, what in ((len(damaged), "damaged"), (len(lacking), "of another version of planrank")):
         if count:
@@ -115,11 +117,16 @@ def lines_of(file: Path) -> tuple[list[Row], list[int]]:
     return rows, damaged
 
 
-def training_name(file: Path, taken: Iterable[str]) -> str:
-    """Of the model and the candidate; a log that lies elsewhere is called by its path."""
-    model = file.parent.parent
-    short = f"{model.name.removesuffix('.training')} {file.parent.name}"
-    return short if file.name == LOG and model.suffix == ".training" and short not in taken else str(file)
+def training_names(logs: list[str]) -> list[str]:
+    """Of logs such as NAME.training/CANDIDATE/log.jsonl: what tells them apart, without a candidate that is alone."""
+    folders = [Path(log).parent if Path(log).name == LOG else Path(log) for log in logs]
+    above = [folder.parent for folder in folders]
+    kept = [
+        home if home.suffix == ".training" and above.count(home) == 1 else folder
+        for folder, home in zip(folders, above, strict=True)
+    ]
+    shared = Path(os.path.commonpath([folder.parent for folder in kept])) if kept else Path()
+    return [" ".join(part.removesuffix(".training") for part in folder.relative_to(shared).parts) for folder in kept]
 
 
 def versions(runs: Iterable[Row]) -> list[str]:

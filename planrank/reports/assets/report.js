@@ -267,19 +267,22 @@ function trainings() {
   return card("Learning curves", "", table, h("div.pair", {}, drawn));
 }
 
+const NUMBER = /^-?[\d.,]+ ?%?( ± [\d.,]+)?( \(-?[\d.,]+\))?$/; // such as 98.9 ± 0.4 (100), which sorts as 98.9
+
 /** Sections that a benchmark wrote: a text, and a table whose cells may be {text, mark: good|bad|unsure}. */
 function documentCard(document) {
   const sections = document.sections.map((section) => {
     const found = [h("h3", {}, section.title)];
     for (const line of [].concat(section.text || [])) found.push(h("p.soft", {}, line));
     if (section.header) {
-      const textOf = (cell) => (cell !== null && typeof cell === "object" ? cell.text : cell);
-      // "98.9 ± 0.4" sorts by 98.9
+      const textOf = (cell) => (cell !== null && typeof cell === "object" ? cell.text : String(cell ?? "-"));
+      const nothing = (text) => text === "-" || text === "";
       const columns = section.header.map((name, i) => {
-        const words = section.rows.every((row) => Number.isNaN(parseFloat(textOf(row[i]))) );
-        return { name, words, long: section.rows.some((row) => String(textOf(row[i]) ?? "").length > 50),
-          get: (row) => { const text = textOf(row[i]); return words ? text : parseFloat(String(text).replaceAll(",", "")) || (text === "–" || text === "" ? null : 0); },
-          show: (row) => String(textOf(row[i]) ?? "–"), class: (row) => row[i]?.mark };
+        const texts = section.rows.map((row) => textOf(row[i]));
+        const words = texts.every(nothing) || !texts.every((text) => nothing(text) || NUMBER.test(text));
+        const value = (text) => (nothing(text) ? null : parseFloat(text.replaceAll(",", "")));
+        return { name, words, long: texts.some((text) => text.length > 50), class: (row) => row[i]?.mark,
+          get: (row) => (words ? textOf(row[i]) : value(textOf(row[i]))), show: (row) => textOf(row[i]) };
       });
       found.push(sortable(columns, section.rows, { filter: section.rows.length > 12 ? "filter the table" : null }));
     }
