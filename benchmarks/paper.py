@@ -28,7 +28,7 @@ import script
 from coverage_tables import LOSS_NAMES
 from paper_tables import LEVIN, Cell, Cells
 from peers import ANSWER, peer_runs
-from tables import machine, write
+from tables import machine, markdown, write
 from training import Settings, configuration, is_trained, parts_of, train_all, training_plans
 
 from planrank import PlanrankError
@@ -306,6 +306,37 @@ def conditions(paper: Paper, missing: int) -> list[str]:
     return lines
 
 
+def cost(paper: Paper) -> None:
+    """How much work the budget is, from what models and runs in --work took; where none are done that is not known."""
+    done = read_rows(paper.rows)
+    lines, hours = [], 0.0
+    for domain in paper.domains:
+        found = list(paper.all_candidates(domain))
+        trainings = [one for *_, some in found for one in some]
+        files = [Path(one["out"]) for one in trainings]
+        took = [Model.load(file).metadata["figures"]["seconds"] for file in files if file.is_file()]
+        problems = sum(map(len, paper.test_problems(domain).values()))
+        searched = problems * sum(len(SEARCHES.get(loss, ["astar", "gbfs"])) for _, loss, *_ in found)
+        here = f"/{domain}/"
+        ran = [row["total_seconds"] or row["time_limit"] for row in done if here in (row["model"] or "")]
+        hours += sum(count * mean(each) for count, each in ((len(trainings), took), (searched, ran))) / 3600
+        lines.append([domain, str(len(trainings)), told(took), str(searched), told(ran)])
+    header = ["domain", "trainings", "seconds each (of how many)", "runs", "seconds each (of how many)"]
+    processors = paper.options.processors
+    print("\n".join(markdown(header, lines)))
+    print(
+        f"\n{hours:.2f} processor hours of what is measured; on {processors} processors {hours / processors:.2f} hours."
+    )
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def told(values: list[float]) -> str:
+    return f"{mean(values):.1f} ({len(values)})" if values else "not measured"
+
+
 STAGES = {"prepare": prepare, "train": train, "search": search, "report": report}
 
 
@@ -315,7 +346,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="labelled problems; what is not there is made")
     parser.add_argument("--domains", type=lambda text: text.split(","), metavar="NAME,…", help="only these")
     script.add_pool(parser)
-    parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
+    parser.add_argument("--stage", choices=[*STAGES, "cost"], help="only this one; by default the first four, in order")
+    parser.add_argument("--processors", type=int, default=2, metavar="N", help="for the stage cost: how many there are")
     parser.add_argument("--work", type=Path, default=Path("planrank-paper"), help="models and rows are kept here")
     parser.add_argument("--config", type=Path, default=Path(__file__).with_suffix(".toml"), help="what is run")
     return script.parse(parser, quick={"budget": "quick", "jobs": 1, "work": None})
@@ -327,7 +359,7 @@ def main() -> None:
         paper = Paper(options, work / options.budget)
         make_folder(paper.work)
         for stage in [options.stage] if options.stage else STAGES:
-            STAGES[stage](paper)
+            (STAGES | {"cost": cost})[stage](paper)
 
 
 if __name__ == "__main__":

@@ -141,4 +141,6 @@ def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
     assert {file: file.stat().st_mtime_ns for file in Path(tmp_path, "work").rglob("*.safetensors")} == made
     keys = [json.loads(line)["instance_sha"] for line in journal.read_text().splitlines() if line.endswith("}")]
     assert len(keys) == len(first.splitlines())
+    told = run("paper.py", tmp_path, *options, "--stage", "cost").splitlines()[2].split(" | ")
+    assert [told[0], told[1], told[3]] == ["| ferry", "3", "10"] and told[2].endswith("(3)") and "(10)" in told[4]
     assert "planrank_document" in (tmp_path / "work/quick/paper.html").read_text()

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,20 @@ def files_in(path: Path) -> Iterator[tuple[str, Path]]:
         yield "", path
 
 
+def content_digest(file: Path) -> str:
+    """Made once for each state of a file: thousands of jobs read the same model."""
+    about = file.stat()
+    return remembered_digest(str(file.absolute()), about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=100_000)
+def remembered_digest(path: str, _mtime: int, _size: int) -> str:
+    return digest(Path(path))
+
+
 def sent(path: str, put: Callable[[str, Path], Any]) -> Sent:
     """A path to be sent; `put` makes the token of a file with this digest."""
-    found = {name: (sha := digest(file), put(sha, file)) for name, file in files_in(Path(path))}
+    found = {name: (sha := content_digest(file), put(sha, file)) for name, file in files_in(Path(path))}
     return Sent(os.path.abspath(path), Path(path).is_dir(), found)
 
 
@@ -61,7 +73,7 @@ def at_hand(thing: Sent, fetch: Fetch) -> str:
 def is_here(thing: Sent, path: Path) -> bool:
     if path.is_dir() != thing.is_folder:
         return False
-    return {name: digest(file) for name, file in files_in(path)} == {
+    return {name: content_digest(file) for name, file in files_in(path)} == {
         name: sha for name, (sha, _) in thing.files.items()
     }
 
