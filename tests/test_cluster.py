@@ -8,16 +8,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from test_evaluate import FF, instances, make  # noqa: F401
+from test_evaluate import FF, instances, model  # noqa: F401
 
 from planrank import PlanrankError, TrainConfig, evaluate, train
 from planrank.errors import Exit
 from planrank.models.model import Model
 from planrank.parallel import transfer
-from planrank.parallel.cluster import connect
+from planrank.parallel.cluster import MOST_ATTEMPTS, Runner, connect, named
 from planrank.parallel.pool import Job, Pool, pool_of
 from planrank.problems.labelling import label
 from planrank.problems.problem_sets import Group, generate, parse_sizes
+from planrank.search.guides import Guide
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
 
@@ -69,6 +70,16 @@ def test_files_are_told_by_their_contents(tmp_path, monkeypatch):
     }
 
 
+def test_a_machine_with_another_planrank_is_refused():
+    with pytest.raises(PlanrankError, match=r"has planrank \S+, expected 0\.0\.0"):
+        Runner(None, [], "0.0.0")
+
+
+def test_errors_have_the_names_that_the_caller_knows():
+    error = named(PlanrankError("no /sent/x here", "syntax", "/sent/x", 3, 4), {"/sent/x": "x.pddl"})
+    assert str(error) == "x.pddl:3:4: no x.pddl here" and error.kind == "syntax" and named(None, {}) is None
+
+
 def counted(rows: list[dict]) -> list[dict]:
     """What does not depend on the clock."""
     return [{key: value for key, value in row.items() if "seconds" not in key and key != "peak_kb"} for row in rows]
@@ -89,7 +100,7 @@ def cluster():
 
 @needs_ray
 @pytest.mark.slow
-def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances):  # noqa: F811
+def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
     broken = tmp_path / "broken.pddl"
     broken.write_text("(define (problem")
     jobs = [Job("jobs_for_tests:double", {"number": n}) for n in range(6)]
@@ -99,27 +110,45 @@ def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances):
     for number in range(len(jobs)):
         assert str(here[number].error) == str(there[number].error) and here[number].lost == there[number].lost
         assert number >= 6 or here[number].value["twice"] == there[number].value["twice"]
+    monkeypatch.chdir(tmp_path)  # where actors do not work
     some = [*instances, type(instances[0])(instances[0].domain, broken)]
-    rows = [evaluate(some, [FF], ["gbfs", "astar"], 60, cluster=one) for one in (None, cluster.address)]
-    assert counted(rows[0]) == counted(rows[1]) and [row["status"] for row in rows[0]].count("error") == 2
+    guides = [FF, Guide.of_model(model.relative_to(tmp_path))]
+    rows = [evaluate(some, guides, ["gbfs", "astar"], 60, cluster=one) for one in (None, cluster.address)]
+    assert counted(rows[0]) == counted(rows[1]) and [row["status"] for row in rows[0]].count("error") == 4
 
     sizes = parse_sizes(["locations=2-3", "cars=1-2"])
     folder = tmp_path / "ferry"
     found = label(generate("ferry", [Group(8, 0, sizes)], folder), cluster=cluster.address)
     assert all(outcome.plan is not None and outcome.plan.proved_optimal for outcome in found)
-    terms = {"domain": str(folder), "steps": 20, "seeds": 2, "layers": 1, "dim": 4, "validation_time": 60.0}
-    models = []
-    for name, where in (("one", {}), ("jobs", {"jobs": 2}), ("cluster", {"cluster": cluster.address})):
+    check_trained_alike(tmp_path, {"cluster": cluster.address})
+
+
+@pytest.mark.slow
+def test_candidates_that_are_trained_apart_are_the_same(tmp_path):
+    sizes = parse_sizes(["locations=2-3", "cars=1-2"])
+    label(generate("ferry", [Group(8, 0, sizes)], tmp_path / "ferry"))
+    check_trained_alike(tmp_path, {"jobs": 2})
+
+
+def check_trained_alike(tmp_path, where) -> None:
+    """As one after the other in one process; also when it goes on from what is there."""
+    terms = {"domain": str(tmp_path / "ferry"), "steps": 20, "seeds": 2, "layers": 1, "dim": 4}
+    models, told = [], []
+    for name, how, resume in (("one", {}, False), ("apart", where, False), ("apart", where, True)):
         out = tmp_path / f"{name}.safetensors"
-        train(TrainConfig(**terms, **where, out=str(out)), say=lambda _: None)
+        said = []
+        train(TrainConfig(**terms, **how, out=str(out), validation_time=60.0), resume=resume, say=said.append)
         models.append(Model.load(out))
+        told.append(sorted(line for line in said if "-seed" in line))
         assert len(list(tmp_path.glob(f"{name}.training/*/log.jsonl"))) == 2
+    assert told[0] == told[1] == told[2] and len(told[0]) == 2
     for other in models[1:]:
         assert {name: array.tobytes() for name, array in other.weights.items()} == {
             name: array.tobytes() for name, array in models[0].weights.items()
         }
-    told = [{**one.metadata["training"], "out": None, "jobs": None, "cluster": None} for one in models]
-    assert told[0] == told[1] == told[2]
+        assert other.metadata["training"] == models[0].metadata["training"] | {
+            "out": str(tmp_path / "apart.safetensors")
+        }
 
 
 @needs_ray
@@ -162,6 +191,15 @@ def read(file: Path) -> bytes:
         return file.read_bytes()
     except OSError:
         return b""
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_job_that_ends_every_machine_is_given_up(cluster):
+    jobs = [Job("jobs_for_tests:kill_whoever_started_me", {}), Job("jobs_for_tests:double", {"number": 2})]
+    answers = dict(pool_of(1, cluster=cluster.address).map(jobs))
+    assert answers[0].lost and f"was lost {MOST_ATTEMPTS} times" in str(answers[0].error)
+    assert answers[1].value["twice"] == 4
 
 
 @needs_ray

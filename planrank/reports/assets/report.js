@@ -66,7 +66,14 @@ function filters() {
     charts.set(swatch, () => { swatch.style.background = colourOf(series); }); // follows the theme as charts do
     return chip;
   });
-  return h("div.card", { id: "filters" }, h("div.controls", {}, DOMAINS.length > 1 ? domain : null, h("div.chips", {}, chips)));
+  const every = h("button", { type: "button", onclick: () => {
+    const hide = view.hidden.size === 0;
+    view.hidden = new Set(hide ? SERIES : []);
+    chips.forEach((chip) => chip.setAttribute("aria-pressed", String(!hide)));
+    redraw();
+  } }, "all or none");
+  return h("div.card", { id: "filters" }, h("div.controls", {}, DOMAINS.length > 1 ? domain : null,
+    SERIES.length > 5 ? every : null, h("div.chips", {}, chips)));
 }
 
 function card(title, text, ...children) {
@@ -135,7 +142,7 @@ function coverage() {
         hovertemplate: `%{y:.0%} after %{x:.3~s} ${key === "total_seconds" ? "s" : MEASURES[key]}<extra>${series}</extra>` };
     });
     return { traces, layout: {
-      showlegend: false, // the filters are one
+      showlegend: printing, // the filters are one
       xaxis: { ...logarithmic(traces.flatMap((trace) => trace.x)), title: { text: MEASURES[key] } },
       yaxis: { tickformat: ".0%", range: [0, 1.04], title: { text: "solved" } } } };
   }));
