@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all check docs format models readme clean
+.PHONY: run test test-all check docs format models paper readme clean
 
 run: $(VENV)/installed
 	$(BIN)/planrank setup
@@ -40,6 +40,11 @@ docs: $(VENV)/installed-for-tests
 models: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
 	$(BIN)/python benchmarks/models.py $(ARGS)
+
+# The tables of the paper: ARGS="--budget quick" in minutes; stopped, it goes on where it was.
+paper: $(VENV)/installed-for-tests
+	$(BIN)/planrank setup
+	$(BIN)/python benchmarks/paper.py $(ARGS)
 
 # Writes the tables of figures in the README from benchmarks/results.
 readme: $(VENV)/installed

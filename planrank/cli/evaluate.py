@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planrank.choices import HEURISTICS, SEARCHES
-from planrank.cli.options import Choice, Command, Names, complete_domain
+from planrank.cli.options import Choice, Command, Names, complete_domain, pool_options
 from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
               help="Seconds for each run.")  # fmt: skip
 @click.option("--memory-limit", type=click.FloatRange(min=0), metavar="MB", help="Of each process.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes at a time.")
+@pool_options
 @click.option("--cold", is_flag=True, help="A fresh process for each run, all of it counted.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",
               help="Write every run as a line of JSON; runs that are in it already are not repeated.")  # fmt: skip

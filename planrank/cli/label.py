@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from planrank.choices import TEACHERS
-from planrank.cli.options import Choice, Command
+from planrank.cli.options import Choice, Command, pool_options
 from planrank.errors import Exit
 
 
@@ -25,7 +25,7 @@ from planrank.errors import Exit
     help="Seconds for each instance.",
 )
 @click.option("--memory-limit", type=click.FloatRange(min=1), metavar="MB", help="For each job.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Instances worked on at once.")
+@pool_options
 @click.option("--allow-suboptimal", is_flag=True, help="Where no proof comes in time, keep a good plan, marked so.")
 @click.option("--retry-unproved", is_flag=True, help="Try again to find proved or cheaper plans for those marked so.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Copy problems here and label those.")

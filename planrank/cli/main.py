@@ -18,6 +18,7 @@ from planrank.cli.inspect import ground, validate
 from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
 from planrank.cli.options import verbosity_options
+from planrank.cli.pages import report, show
 from planrank.cli.solve import solve
 from planrank.cli.train import train
 from planrank.errors import Exit, PlanrankError, printable
@@ -55,7 +56,7 @@ def cli(ctx: click.Context) -> None:
 
 cli.params += verbosity_options()
 
-for command in (setup, doctor, generate, label, train, solve, evaluate, certify, validate, ground):
+for command in (setup, doctor, generate, label, train, solve, evaluate, report, show, certify, validate, ground):
     cli.add_command(command)
 
 

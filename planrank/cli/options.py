@@ -134,6 +134,18 @@ def limit_options(command: Action) -> Action:
     return seconds(memory(command))
 
 
+def pool_options(command: Action) -> Action:
+    """Where work is done that is split into jobs."""
+    cluster = click.option("--cluster", metavar="auto|ADDRESS", help="Work on the machines of this Ray cluster.")
+    jobs = click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes at a time. [default: 1; in a cluster as many as it has processors]",
+    )
+    return jobs(cluster(command))
+
+
 def write_json(file: str | None, content: dict[str, Any]) -> None:
     from planrank.files import write_text
 

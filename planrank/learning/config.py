@@ -50,6 +50,10 @@ class TrainConfig(Architecture):
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
+    jobs: int = option(None, "Train so many of these at once. [default: 1; in a cluster as many as it has processors]",
+                       least=1, result=False)  # fmt: skip
+    cluster: str = option(None, "Train these on the machines of this Ray cluster: auto or an address.", result=False)
+
     instances: str = option(None, "Which of the domain's standard sets is made to train on.")
     data: str = option(None, "Where those are kept. [default: planrank-data/NAME/SET]", result=False)
     split_seed: int = option(None, "Of the split into train, validation and test. [default: the domain's]", least=0)
