@@ -46,6 +46,9 @@ def module() -> Any:
             _juliacall = juliacall
             _module = load_module(juliacall.Main)
             _module.ask_before_going_on(ctypes.cast(stop_asked, ctypes.c_void_p).value)
+        if runtime.road == "wheel":
+            # Its LLVM and this Julia's crash in one process. PyTorch does without triton if it cannot be imported.
+            sys.modules.setdefault("triton", None)  # type: ignore[arg-type]
         found = str(_module.module_version())
         if found != __version__:
             raise PlanrankError(f"the Julia module is version {found}, expected {__version__}", "runtime")

@@ -12,6 +12,7 @@ from conftest import interrupt, start_python
 
 from planrank import julia
 from planrank.errors import Exit, PlanrankError
+from planrank.runtime import record
 
 
 def run_python(script: str, **environment) -> subprocess.CompletedProcess:
@@ -179,3 +180,26 @@ def test_a_polite_kill_while_julia_starts_ends_in_order():
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == Exit.TERMINATED, (milliseconds, errors)
+
+
+def test_triton_is_not_loaded_beside_julia(tmp_path):
+    """It comes with PyTorch for graphics cards, which imports it where it can; its LLVM would end the process."""
+    if record.load() is None or record.load().road != "wheel":
+        pytest.skip("needs a Julia by the wheel road")
+    (tmp_path / "triton.py").write_text("import os; os.abort()")
+    script = """
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+assert importlib.util.find_spec("triton")
+from planrank import julia
+julia.module()
+assert importlib.util.find_spec("triton") is None
+import torch
+torch.optim.Adam([torch.nn.Parameter(torch.ones(1))])
+try:
+    import triton
+except ImportError:
+    print("none")
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "none\n"), done.stderr

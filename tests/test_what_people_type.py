@@ -228,3 +228,13 @@ with console.Progress("digging", 3) as progress:
     assert coloured in drawn_on_a_terminal(script, TERM="xterm-256color")
     plain = drawn_on_a_terminal(script, TERM="xterm-256color", NO_COLOR="1")
     assert b"digging" in plain and coloured not in plain and b"\x1b[3" not in plain
+
+
+def test_show_finds_its_domain_too(planrank, folder):
+    done = planrank("show", "example.pddl", "--out", "page.html", cwd=folder)
+    assert done.returncode == 0 and (folder / "page.html").exists(), done.stderr
+    assert planrank("solve", "example.pddl", "-q", cwd=folder).returncode == 0
+    done = planrank("show", "domain.pddl", "example.pddl", "sas_plan", "--out", "page.html", cwd=folder)
+    assert done.returncode == 0 and done.stdout.startswith("A plan of 8 step(s)"), done.stderr
+    done = planrank("show", "domain.pddl", "example.pddl", "sas_plan", "x", "--out", "page.html", cwd=folder)
+    assert done.returncode == Exit.USAGE and "extra argument 'x'" in done.stderr

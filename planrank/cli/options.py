@@ -101,18 +101,24 @@ def complete_domain(ctx: click.Context, param: click.Parameter, incomplete: str)
     return folders + found  # bash forgets what comes before folders
 
 
-def task_arguments(*more: str) -> Callable[[Action], Action]:
-    """The arguments [DOMAIN] PROBLEM and those named. Without DOMAIN the domain is looked for beside the problem."""
+def task_arguments(*more: str, optional: str | None = None) -> Callable[[Action], Action]:
+    """The arguments [DOMAIN] PROBLEM and those named. Without DOMAIN the domain is looked for beside the problem.
+
+    An optional argument can be given after both only: of two files the first is the domain.
+    """
     expected = ("problem", *more)
+    last = () if optional is None else (optional,)
+    most = 1 + len(expected) + len(last)
 
     def decorator(command: Action) -> Action:
         @functools.wraps(command)
         def with_domain(files: tuple[Path, ...], **options: Any) -> Any:
             if len(files) < len(expected):
                 raise click.UsageError(f"Missing argument '{expected[len(files)].upper()}'.")
-            if len(files) > len(expected) + 1:
-                raise click.UsageError(f"Got unexpected extra argument '{files[len(expected) + 1]}'.")
-            named = dict(zip(reversed(("domain", *expected)), reversed(files), strict=False))
+            if len(files) > most:
+                raise click.UsageError(f"Got unexpected extra argument '{files[most]}'.")
+            names = expected if len(files) == len(expected) else ("domain", *expected, *last)
+            named: dict[str, Any] = dict.fromkeys(last) | dict(zip(names, files, strict=False))
             if "domain" not in named:
                 from planrank.problems.domain_files import domain_of
 
@@ -120,7 +126,7 @@ def task_arguments(*more: str) -> Callable[[Action], Action]:
                 console.detail(f"the domain is {named['domain']}")
             return command(**named, **options)
 
-        shown = " ".join(name.upper() for name in expected)
+        shown = " ".join([*(name.upper() for name in expected), *(f"[{name.upper()}]" for name in last)])
         return click.argument("files", nargs=-1, type=PDDL_FILE, metavar=f"[DOMAIN] {shown}")(with_domain)
 
     return decorator

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from planrank.choices import CERTIFIED_SEARCHES, HEURISTICS
-from planrank.cli.options import PDDL_FILE, Choice, Command, limit_options
+from planrank.cli.options import Choice, Command, limit_options, task_arguments
 from planrank.cli.solve import shows_counters
 
 PAGE_FILE = click.Path(path_type=Path)
@@ -36,10 +36,14 @@ def report(results: tuple[Path, ...], out: Path, title: str) -> None:
     click.echo(f"{len(found.runs)} runs and {len(found.trainings)} trainings in {out}")
 
 
-@click.command(cls=Command, examples=["planrank show domain.pddl problem.pddl --out plan.html"])
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
-@click.argument("plan", type=PDDL_FILE, required=False)
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank show problem.pddl --out plan.html",
+        "planrank show domain.pddl problem.pddl sas_plan --out plan.html",
+    ],
+)
+@task_arguments(optional="plan")
 @click.option("--out", type=PAGE_FILE, required=True, metavar="FILE", help="The page, such as plan.html.")
 @click.option("--search", type=Choice(CERTIFIED_SEARCHES), default="gbfs", show_default=True,
               help="A* or greedy best-first.")  # fmt: skip
