@@ -132,6 +132,13 @@ def test_what_cannot_be_reported_is_one_sentence(tmp_path, content, said):
     assert str(file) in str(caught.value) and not (tmp_path / "page.html").exists()
 
 
+def test_a_folder_may_have_other_journals(tmp_path, journal):
+    (tmp_path / "load.jsonl").write_text('{"load": 1.5}\n')
+    found = read_results([tmp_path])
+    assert len(found.runs) == 26
+    assert found.notices == [f"{tmp_path}/load.jsonl: no line of this journal is a run or a step of a training."]
+
+
 def test_other_json_and_lost_logs_are_refused(tmp_path):
     for content, said in (
         ("{}", "no results of planrank"),

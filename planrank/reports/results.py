@@ -37,8 +37,13 @@ def read_results(sources: Iterable[Path]) -> Results:
     for file in dict.fromkeys(file for source in sources for file in files_of(source)):
         if file.suffix == ".json":
             found.documents.append(document(file))
-        else:
+            continue
+        try:
             read_journal(file, found)
+        except PlanrankError as e:
+            if file in sources:
+                raise
+            found.notices.append(f"{e}.")  # a folder may have others too
     found.trainings = dict(zip(training_names(list(found.trainings)), found.trainings.values(), strict=True))
     found.runs = list({key_of(row): row for row in reversed(found.runs)}.values())[::-1]
     found.notices += versions(found.runs)

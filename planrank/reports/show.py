@@ -32,6 +32,7 @@ from planrank.search.plans import plan_cost, read_steps
 from planrank.search.solve import drive
 from planrank.task import Task, load
 
+SCRIPTS = ("scenes.js", "stage.js", "ranking.js", "tree.js", "show.js")
 MOST_RIVALS = 5  # that are named for each step
 
 
@@ -75,7 +76,7 @@ def show(
     cost = None if plan is None else named(plan, lambda: plan_cost(task, steps, "the plan"))
     score, weights = score_of(evaluator), merit(search)
     forward = Search(task, search, rank=rank, limits=limits)
-    trace = record(forward, score, weights, expansions, limits)
+    trace = record(forward, score, weights, expansions, limits, progress)
     status, reason = drive(forward, evaluator, limits, progress, time.time())
     counters = forward.statistics()
     if plan is None:
@@ -106,7 +107,7 @@ def show(
         "facts": drawn.names,
         "goal": sorted(drawn.numbers(drawn.goal)),
     }
-    write_page(out, f"{task.problem}: a plan of {len(steps)} steps", page, "scenes.js", "show.js")
+    write_page(out, f"{task.problem}: a plan of {len(steps)} steps", page, *SCRIPTS)
     return Shown(steps, status, reason, counters.expanded)
 
 
