@@ -94,7 +94,7 @@ class Paper:
         return self.given(domain, "folder") or self.work / "problems" / domain
 
     def prepare(self, domain: str) -> None:
-        """Make what was not given: problems to train on, with plans, and problems to test on."""
+        """Make the problems to train on, with plans, if they were not given."""
         if self.given(domain, "folder") is None:
             chosen = self.budget["training_set"]
             groups = standard_set(domain, chosen) if isinstance(chosen, str) else [made_group(chosen)]
@@ -143,7 +143,7 @@ class Paper:
         return found
 
     def all_candidates(self, domain: str) -> Iterator[tuple[str, str, int, list[Settings]]]:
-        """Ranking, loss, seed and their networks. Levin has a policy of actions and belongs to the paper's tables."""
+        """Ranking, loss, seed and their networks. Levin's policy is the same whatever else ranks, and trained once."""
         for seed in range(self.budget["seeds"]):
             for rank in self.budget["ranks"]:
                 for loss in self.budget["losses"]:
@@ -246,7 +246,8 @@ def report(paper: Paper) -> None:
             if row is None:
                 missing += 1
                 continue
-            found[rank].setdefault(line, {}).setdefault(cell, []).append(row | run | {"seed": seed})
+            for table in found if cell == LEVIN else [rank]:  # a policy stands beside both rankings
+                found[table].setdefault(line, {}).setdefault(cell, []).append(row | run | {"seed": seed})
             shown.append(page_row(row | run, rank, cell, seed))
         for line, instances in paper.test_problems(domain).items():
             domains[line] = domain
@@ -301,8 +302,10 @@ def conditions(paper: Paper, missing: int) -> list[str]:
         whose = "made by planrank" if paper.given(domain, "folder") is None else "given"
         lines.append(f"{domain}: problems {whose}; {plans} plans to train on, {unproved} of them not proved optimal.")
     lines += [f"{domain} is left out: {why}" for domain, why in paper.missing.items()]
-    if missing:
-        lines.append(f"Unfinished: {missing} runs are missing.")
+    trainings = [one for domain in paper.domains for *_, some in paper.all_candidates(domain) for one in some]
+    untrained = sum(not is_trained(one) for one in trainings)
+    if missing or untrained:
+        lines.append(f"Unfinished: {untrained} trainings and {missing} runs of models that are trained are missing.")
     return lines
 
 
