@@ -258,7 +258,9 @@ def report(paper: Paper) -> None:
                     beside.setdefault(line, {}).setdefault(guide, []).append(row)
                     shown.append(row | {"series": guide})
     made = paper_tables.sections(found, beside, domains, paper.told["printed"])
-    made.append({"title": "How it was run", "text": conditions(paper, missing)})
+    if unfinished := what_is_missing(paper, missing):
+        made[0]["text"].insert(0, unfinished)
+    made.append({"title": "How it was run", "text": conditions(paper)})
     title = f"The paper's tables, budget {paper.options.budget}"
     document = {"planrank_document": 1, "title": title, "sections": made}
     write(paper.options.results, "paper", paper_tables.as_markdown(document), document)
@@ -289,7 +291,15 @@ def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:
     say(f"the page is {out}")
 
 
-def conditions(paper: Paper, missing: int) -> list[str]:
+def what_is_missing(paper: Paper, runs: int) -> str:
+    trainings = [one for domain in paper.domains for *_, some in paper.all_candidates(domain) for one in some]
+    untrained = sum(not is_trained(one) for one in trainings)
+    if not runs and not untrained:
+        return ""
+    return f"Unfinished: {untrained} trainings, and {runs} runs of models that are trained, are missing."
+
+
+def conditions(paper: Paper) -> list[str]:
     budget = paper.budget
     lines = [
         f"Budget {paper.options.budget}: {budget['seeds']} seeds, {len(budget['networks'])} networks to choose from on "
@@ -302,10 +312,6 @@ def conditions(paper: Paper, missing: int) -> list[str]:
         whose = "made by planrank" if paper.given(domain, "folder") is None else "given"
         lines.append(f"{domain}: problems {whose}; {plans} plans to train on, {unproved} of them not proved optimal.")
     lines += [f"{domain} is left out: {why}" for domain, why in paper.missing.items()]
-    trainings = [one for domain in paper.domains for *_, some in paper.all_candidates(domain) for one in some]
-    untrained = sum(not is_trained(one) for one in trainings)
-    if missing or untrained:
-        lines.append(f"Unfinished: {untrained} trainings and {missing} runs of models that are trained are missing.")
     return lines
 
 
