@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all check format models paper readme clean
+.PHONY: run test test-all check docs format models paper readme clean
 
 run: $(VENV)/installed
 	$(BIN)/planrank setup
@@ -32,6 +32,10 @@ format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, in build/site; a warning is an error.
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
 # Makes every model in domains/ again.
 models: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
@@ -56,7 +60,7 @@ $(VENV)/installed: $(BIN)/pip pyproject.toml Project.toml constraints.txt
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	@echo "installing what the tests need"
-	$(INSTALL) --editable '.[dev,peers,teachers]'
+	$(INSTALL) --editable '.[dev,docs,lab,notebook,peers,teachers,up]'
 	@touch $@
 
 clean:

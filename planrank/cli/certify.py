@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planrank.choices import CERTIFIED_SEARCHES, HEURISTICS
-from planrank.cli.options import PDDL_FILE, limit_options, write_json
+from planrank.cli.options import Choice, Command, limit_options, task_arguments, write_json
 from planrank.cli.solve import shows_counters
 from planrank.errors import PlanrankError
 
@@ -24,15 +24,20 @@ if TYPE_CHECKING:
 SHOWN_PAIRS = 10
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank certify domain.pddl problem.pddl --model planrank-models/blocksworld.safetensors",
+        "planrank certify problem.pddl --heuristic lmcut --search gbfs --all",
+    ],
+)
+@task_arguments()
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A trained model.")
-@click.option("--heuristic", type=click.Choice(HEURISTICS), help="A classical heuristic in place of a model.")
+@click.option("--heuristic", type=Choice(HEURISTICS), help="A classical heuristic in place of a model.")
 @click.option("--plan", type=click.Path(path_type=Path), metavar="FILE", help="Ask for this plan only.")
 @click.option(
     "--search",
-    type=click.Choice(CERTIFIED_SEARCHES),
+    type=Choice(CERTIFIED_SEARCHES),
     default="astar",
     show_default=True,
     help="A* or greedy best-first.",

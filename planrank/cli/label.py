@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from planrank.choices import TEACHERS
-from planrank.cli.options import pool_options
+from planrank.cli.options import Choice, Command, pool_options
 from planrank.errors import Exit
 
 
-@click.command()
+@click.command(cls=Command, examples=["planrank label my-domain --time-limit 30 --jobs 2"])
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--teacher", type=click.Choice(TEACHERS), default="builtin", show_default=True, help="Who makes plans.")
+@click.option("--teacher", type=Choice(TEACHERS), default="builtin", show_default=True, help="Who makes plans.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from planrank.choices import CERTIFIED_SEARCHES, HEURISTICS
-from planrank.cli.options import PDDL_FILE, limit_options
+from planrank.cli.options import PDDL_FILE, Choice, Command, limit_options
 from planrank.cli.solve import shows_counters
 
 PAGE_FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=Command, examples=["planrank report results.jsonl planrank-models --out report.html"])
 @click.argument("results", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--out", type=PAGE_FILE, required=True, metavar="FILE", help="The page, such as report.html.")
 @click.option("--title", default="planrank report", show_default=True, metavar="TEXT", help="Its headline.")
@@ -36,15 +36,15 @@ def report(results: tuple[Path, ...], out: Path, title: str) -> None:
     click.echo(f"{len(found.runs)} runs and {len(found.trainings)} trainings in {out}")
 
 
-@click.command()
+@click.command(cls=Command, examples=["planrank show domain.pddl problem.pddl --out plan.html"])
 @click.argument("domain", type=PDDL_FILE)
 @click.argument("problem", type=PDDL_FILE)
 @click.argument("plan", type=PDDL_FILE, required=False)
 @click.option("--out", type=PAGE_FILE, required=True, metavar="FILE", help="The page, such as plan.html.")
-@click.option("--search", type=click.Choice(CERTIFIED_SEARCHES), default="gbfs", show_default=True,
+@click.option("--search", type=Choice(CERTIFIED_SEARCHES), default="gbfs", show_default=True,
               help="A* or greedy best-first.")  # fmt: skip
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
-@click.option("--heuristic", type=click.Choice(HEURISTICS),
+@click.option("--heuristic", type=Choice(HEURISTICS),
               help="Or a classical heuristic. [default: a model that fits the domain, else ff]")  # fmt: skip
 @click.option("--expansions", type=click.IntRange(min=1), default=300, show_default=True, metavar="N",
               help="How many of the states that the search expands are drawn.")  # fmt: skip

@@ -110,6 +110,7 @@ class TrainConfig(Architecture):
 
     @property
     def domain_name(self) -> str:
+        """Of the folder, or of planrank's own domain."""
         return Path(self.domain).resolve().name
 
     @property
@@ -119,6 +120,7 @@ class TrainConfig(Architecture):
         return kind(**{name: getattr(self, name) for name in options_of(kind)})
 
     def as_json(self) -> dict[str, Any]:
+        """All options, as plain values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def differing(self, other: dict[str, Any]) -> list[str]:
