@@ -100,13 +100,14 @@ def test_nothing_in_the_data_can_end_the_script():
 def test_damaged_lines_and_other_versions_are_told(planrank, tmp_path, journal):
     lines = journal.read_text().splitlines()
     lines[4] = lines[4][:50]
+    lines[5] = json.dumps(row("p91") | {"expanded": "many"})
     lines[6] = json.dumps(row("p90", version="0.0.1"))
     lines[7] = json.dumps({"status": "solved", "planner": "old"})
     journal.write_text("\n".join(lines))
     done = planrank("report", journal, "--out", tmp_path / "page.html")
-    assert done.returncode == 0 and done.stdout == f"24 runs and 0 trainings in {tmp_path}/page.html\n"
+    assert done.returncode == 0 and done.stdout == f"23 runs and 0 trainings in {tmp_path}/page.html\n"
     assert done.stderr.splitlines() == [
-        f"planrank: {journal}: 1 line is damaged and left out, the first is line 5.",
+        f"planrank: {journal}: 2 lines are damaged and left out, the first is line 5.",
         f"planrank: {journal}: 1 line is of another version of planrank and left out.",
         f"planrank: This is planrank {__version__}, but not all runs are: 1 of 0.0.1.",
     ]
