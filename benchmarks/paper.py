@@ -94,7 +94,7 @@ class Paper:
         return self.given(domain, "folder") or self.work / "problems" / domain
 
     def prepare(self, domain: str) -> None:
-        """Make what was not given: problems to train on, with plans, and problems to test on."""
+        """Make the problems to train on, with plans, if they were not given."""
         if self.given(domain, "folder") is None:
             chosen = self.budget["training_set"]
             groups = standard_set(domain, chosen) if isinstance(chosen, str) else [made_group(chosen)]
@@ -143,7 +143,7 @@ class Paper:
         return found
 
     def all_candidates(self, domain: str) -> Iterator[tuple[str, str, int, list[Settings]]]:
-        """Ranking, loss, seed and their networks. Levin has a policy of actions and belongs to the paper's tables."""
+        """Ranking, loss, seed and their networks. Levin's policy is the same whatever else ranks, and trained once."""
         for seed in range(self.budget["seeds"]):
             for rank in self.budget["ranks"]:
                 for loss in self.budget["losses"]:
@@ -246,7 +246,8 @@ def report(paper: Paper) -> None:
             if row is None:
                 missing += 1
                 continue
-            found[rank].setdefault(line, {}).setdefault(cell, []).append(row | run | {"seed": seed})
+            for table in found if cell == LEVIN else [rank]:  # a policy stands beside both rankings
+                found[table].setdefault(line, {}).setdefault(cell, []).append(row | run | {"seed": seed})
             shown.append(page_row(row | run, rank, cell, seed))
         for line, instances in paper.test_problems(domain).items():
             domains[line] = domain
@@ -257,7 +258,9 @@ def report(paper: Paper) -> None:
                     beside.setdefault(line, {}).setdefault(guide, []).append(row)
                     shown.append(row | {"series": guide})
     made = paper_tables.sections(found, beside, domains, paper.told["printed"])
-    made.append({"title": "How it was run", "text": conditions(paper, missing)})
+    if unfinished := what_is_missing(paper, missing):
+        made[0]["text"].insert(0, unfinished)
+    made.append({"title": "How it was run", "text": conditions(paper)})
     title = f"The paper's tables, budget {paper.options.budget}"
     document = {"planrank_document": 1, "title": title, "sections": made}
     write(paper.options.results, "paper", paper_tables.as_markdown(document), document)
@@ -288,7 +291,15 @@ def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:
     say(f"the page is {out}")
 
 
-def conditions(paper: Paper, missing: int) -> list[str]:
+def what_is_missing(paper: Paper, runs: int) -> str:
+    trainings = [one for domain in paper.domains for *_, some in paper.all_candidates(domain) for one in some]
+    untrained = sum(not is_trained(one) for one in trainings)
+    if not runs and not untrained:
+        return ""
+    return f"Unfinished: {untrained} trainings, and {runs} runs of models that are trained, are missing."
+
+
+def conditions(paper: Paper) -> list[str]:
     budget = paper.budget
     lines = [
         f"Budget {paper.options.budget}: {budget['seeds']} seeds, {len(budget['networks'])} networks to choose from on "
@@ -301,8 +312,6 @@ def conditions(paper: Paper, missing: int) -> list[str]:
         whose = "made by planrank" if paper.given(domain, "folder") is None else "given"
         lines.append(f"{domain}: problems {whose}; {plans} plans to train on, {unproved} of them not proved optimal.")
     lines += [f"{domain} is left out: {why}" for domain, why in paper.missing.items()]
-    if missing:
-        lines.append(f"Unfinished: {missing} runs are missing.")
     return lines
 
 

@@ -151,8 +151,8 @@ def compared(claim: Claim, cells: Cells, domains: dict[str, str]) -> list[Compar
     return [Comparison(*one, p) for one, p in zip(found, corrected, strict=True)]
 
 
-def verdict_of(claim: Claim, found: Sequence[Comparison]) -> tuple[str, str]:
-    """holds, does not hold, or cannot be told; and why."""
+def verdict_of(claim: Claim, found: Sequence[Comparison], domains: int) -> tuple[str, str]:
+    """holds, does not hold, or cannot be told; and why. Of every domain nothing holds before all of them were run."""
     said = {kind: [one for one in found if one.verdict == kind] for kind in ("better", "worse", "cannot be told")}
 
     def told(some: Sequence[Comparison]) -> str:
@@ -166,7 +166,10 @@ def verdict_of(claim: Claim, found: Sequence[Comparison]) -> tuple[str, str]:
         return "cannot be told", "nothing that it compares was run"
     if said["worse"]:
         return "does not hold", told(said["worse"])
+    ran = len({one.where for one in found})
     if said["better"] and (not claim.every or not said["cannot be told"]):
+        if claim.every and not claim.pooled and ran < domains:
+            return "cannot be told", f"{ran} of {domains} domains were run, there it holds: {told(said['better'])}"
         return "holds", told(said["better"])
     count = f"{len(said['better'])} of {len(found)} comparisons are decided, in its favour"
     return "cannot be told", f"{count}; open: {told(said['cannot be told'])}"
@@ -190,9 +193,10 @@ CLAIM_HEADER = ["claim", "ranking", "verdict", "why", "in the printed table"]
 
 def claims(by_rank: dict[str, Cells], domains: dict[str, str], printed: dict[str, Any]) -> list[list[Any]]:
     found = []
+    count = len({line.split()[0] for line in printed["solved"]})
     for claim in CLAIMS:
         for rank, cells in by_rank.items():
-            verdict, why = verdict_of(claim, compared(claim, cells, domains))
+            verdict, why = verdict_of(claim, compared(claim, cells, domains), count)
             marked = {"text": verdict, "mark": MARKS[verdict]}
             found.append([claim.text, rank, marked, why, printed_order(claim, printed)])
     return found

@@ -68,7 +68,7 @@ def test_classical(search, tmp_path):
 @pytest.mark.slow
 def test_coverage(tmp_path):
     rows = quick("coverage.py", tmp_path)
-    guides = ["GBFS, L*", "GBFS, L2", "A*, L*", "A*, L2", "FD GBFS-hFF", "FD A*-lmcut", "LAMA-first"]
+    guides = ["GBFS, L*", "GBFS, L2", "A*, L*", "A*, L2", "FD GBFS-hFF", "FD lazy-hFF", "FD A*-lmcut", "LAMA-first"]
     assert [guide for guide, solved in columns(rows, "guide", "solved") if solved == "100.0 %"] == guides
     assert columns(rows, "loss", "network", "steps") == [("L*", "2x32, effects", "20"), ("L2", "2x32, effects", "20")]
     assert [search for search, _ in columns(rows, "search", "solved, L*")] == ["GBFS", "A*"]

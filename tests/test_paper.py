@@ -90,14 +90,15 @@ def test_verdicts(ferry, blocks, every, some):
         claim = Claim("", SOME, every=is_every)
         found = compared(claim, cells, domains)
         assert [one.where for one in found] == ["ferry", "blocks"]
-        assert verdict_of(claim, found)[0] == expected
+        assert verdict_of(claim, found, 2)[0] == expected
+        assert (verdict_of(claim, found, 3)[0] == "holds") == (expected == "holds" and not is_every)
     (pooled,) = compared(Claim("", SOME, pooled=True), cells, domains)
     assert pooled.where == "all domains" and pooled.wins + pooled.losses <= 24
 
 
 def test_nothing_run_cannot_be_told():
     claim = paper_tables.CLAIMS[0]
-    assert verdict_of(claim, compared(claim, {}, {})) == ("cannot be told", "nothing that it compares was run")
+    assert verdict_of(claim, compared(claim, {}, {}), 8) == ("cannot be told", "nothing that it compares was run")
 
 
 def test_what_was_printed_is_whole():

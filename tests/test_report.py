@@ -100,13 +100,14 @@ def test_nothing_in_the_data_can_end_the_script():
 def test_damaged_lines_and_other_versions_are_told(planrank, tmp_path, journal):
     lines = journal.read_text().splitlines()
     lines[4] = lines[4][:50]
+    lines[5] = json.dumps(row("p91") | {"expanded": "many"})
     lines[6] = json.dumps(row("p90", version="0.0.1"))
     lines[7] = json.dumps({"status": "solved", "planner": "old"})
     journal.write_text("\n".join(lines))
     done = planrank("report", journal, "--out", tmp_path / "page.html")
-    assert done.returncode == 0 and done.stdout == f"24 runs and 0 trainings in {tmp_path}/page.html\n"
+    assert done.returncode == 0 and done.stdout == f"23 runs and 0 trainings in {tmp_path}/page.html\n"
     assert done.stderr.splitlines() == [
-        f"planrank: {journal}: 1 line is damaged and left out, the first is line 5.",
+        f"planrank: {journal}: 2 lines are damaged and left out, the first is line 5.",
         f"planrank: {journal}: 1 line is of another version of planrank and left out.",
         f"planrank: This is planrank {__version__}, but not all runs are: 1 of 0.0.1.",
     ]
@@ -130,6 +131,13 @@ def test_what_cannot_be_reported_is_one_sentence(tmp_path, content, said):
     with pytest.raises(PlanrankError, match=said) as caught:
         report([file], tmp_path / "page.html")
     assert str(file) in str(caught.value) and not (tmp_path / "page.html").exists()
+
+
+def test_a_folder_may_have_other_journals(tmp_path, journal):
+    (tmp_path / "load.jsonl").write_text('{"load": 1.5}\n')
+    found = read_results([tmp_path])
+    assert len(found.runs) == 26
+    assert found.notices == [f"{tmp_path}/load.jsonl: no line of this journal is a run or a step of a training."]
 
 
 def test_other_json_and_lost_logs_are_refused(tmp_path):

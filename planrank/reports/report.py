@@ -15,13 +15,14 @@ COLUMNS = (
     "domain", "problem", "guide", "search", "status", "reason", "expanded", "evaluated", "generated", "plan_length",
     "plan_cost", "total_seconds", "time_limit", "peak_kb", "instance_sha",
 )  # fmt: skip
+SCRIPTS = ("tables.js", "runs.js", "run_charts.js", "trainings.js", "report.js")
 LOG_COLUMNS = ("step", "seconds", "loss", "zero_one", "solved", "of", "expansions", "plan_steps")
 
 
-def report(sources: Sequence[Path], out: Path, title: str = "planrank report") -> Results:
+def report(sources: Sequence[str | Path], out: str | Path, title: str = "planrank report") -> Results:
     """Write a page about these results; what was read for it."""
-    results = read_results(sources)
-    write_page(out, title, page_data(results), "tables.js", "report.js")
+    results = read_results(map(Path, sources))
+    write_page(Path(out), title, page_data(results), *SCRIPTS)
     return results
 
 

@@ -13,6 +13,20 @@ from planrank.errors import PlanrankError
 from planrank.evaluation.runs import COUNTERS, KEY, Row, key_of
 
 RUN_KEYS = {"domain", "problem", "guide", "status", "total_seconds", *KEY, *COUNTERS}
+WORDS = ("domain", "problem", "guide", "status", "search", "instance_sha")
+NUMBERS = (
+    *COUNTERS,
+    "total_seconds",
+    "time_limit",
+    "step",
+    "seconds",
+    "loss",
+    "zero_one",
+    "solved",
+    "of",
+    "expansions",
+)
+TYPES: dict[str, type] = dict.fromkeys(WORDS, str) | dict.fromkeys(NUMBERS, float)
 DOCUMENT_FORMAT = 1  # of {"planrank_document": 1, "title": …, "sections": [{"title", "text", "header", "rows"}]}
 LOG = "log.jsonl"
 
@@ -37,8 +51,13 @@ def read_results(sources: Iterable[Path]) -> Results:
     for file in dict.fromkeys(file for source in sources for file in files_of(source)):
         if file.suffix == ".json":
             found.documents.append(document(file))
-        else:
+            continue
+        try:
             read_journal(file, found)
+        except PlanrankError as e:
+            if file in sources:
+                raise
+            found.notices.append(f"{e}.")  # a folder may have others too
     found.trainings = dict(zip(training_names(list(found.trainings)), found.trainings.values(), strict=True))
     found.runs = list({key_of(row): row for row in reversed(found.runs)}.values())[::-1]
     found.notices += versions(found.runs)
@@ -77,7 +96,7 @@ def document(file: Path) -> dict[str, Any]:
 def read_journal(file: Path, into: Results) -> None:
     """A journal has runs of an evaluation or the steps of a training; what is damaged is told, not hidden."""
     rows, damaged = lines_of(file)
-    steps = [row for row in rows if "step" in row and "seconds" in row]
+    steps = [row for row in rows if row.get("step") is not None and "seconds" in row]
     runs = [row for row in rows if row.keys() >= RUN_KEYS]
     lacking = [row for row in rows if "status" in row and not row.keys() >= RUN_KEYS]
     if lacking and not runs:
@@ -110,11 +129,17 @@ def lines_of(file: Path) -> tuple[list[Row], list[int]]:
             row = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError):
             row = ...
-        if isinstance(row, dict):
+        if isinstance(row, dict) and all(fits(row[name], kind) for name, kind in TYPES.items() if name in row):
             rows.append(row)
         elif row is not None:
             damaged.append(number)
     return rows, damaged
+
+
+def fits(value: Any, kind: type) -> bool:
+    if kind is str:
+        return isinstance(value, str)
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def training_names(logs: list[str]) -> list[str]:

@@ -32,6 +32,7 @@ from planrank.search.plans import plan_cost, read_steps
 from planrank.search.solve import drive
 from planrank.task import Task, load
 
+SCRIPTS = ("scenes.js", "stage.js", "ranking.js", "tree.js", "show.js")
 MOST_RIVALS = 5  # that are named for each step
 
 
@@ -46,10 +47,10 @@ class Shown:
 
 
 def show(
-    domain: Path,
-    problem: Path,
-    out: Path,
-    plan: Path | None = None,
+    domain: str | Path,
+    problem: str | Path,
+    out: str | Path,
+    plan: str | Path | None = None,
     *,
     search: str = "gbfs",
     heuristic: str | None = None,
@@ -66,7 +67,7 @@ def show(
     """
     limits = Limits.of(time_limit, memory_limit, started)
     guide = wanted_guide(search, heuristic, model)
-    steps = [] if plan is None else plan_steps(plan)
+    steps = [] if plan is None else plan_steps(Path(plan))
     task = load(domain, problem, limits)
     if task.goal_count == 0:
         return Shown(None, "unsolvable", "the goal cannot be reached even if nothing is ever made false", 0)
@@ -75,7 +76,7 @@ def show(
     cost = None if plan is None else named(plan, lambda: plan_cost(task, steps, "the plan"))
     score, weights = score_of(evaluator), merit(search)
     forward = Search(task, search, rank=rank, limits=limits)
-    trace = record(forward, score, weights, expansions, limits)
+    trace = record(forward, score, weights, expansions, limits, progress)
     status, reason = drive(forward, evaluator, limits, progress, time.time())
     counters = forward.statistics()
     if plan is None:
@@ -85,7 +86,7 @@ def show(
         cost = plan_cost(task, steps, "the plan found")
     if not steps:
         raise PlanrankError("the goal holds at the start, so there is no plan to show", file=str(problem))
-    drawn = Drawn(task, domain, named(plan, lambda: entry_ranking_of_plan(task, steps).states))
+    drawn = Drawn(task, Path(domain), named(plan, lambda: entry_ranking_of_plan(task, steps).states))
     page = {
         "notices": [],
         "problem": task.problem,
@@ -106,7 +107,7 @@ def show(
         "facts": drawn.names,
         "goal": sorted(drawn.numbers(drawn.goal)),
     }
-    write_page(out, f"{task.problem}: a plan of {len(steps)} steps", page, "scenes.js", "show.js")
+    write_page(Path(out), f"{task.problem}: a plan of {len(steps)} steps", page, *SCRIPTS)
     return Shown(steps, status, reason, counters.expanded)
 
 
@@ -114,7 +115,7 @@ def plan_steps(file: Path) -> list[str]:
     return [step for line in read_steps(file) if (step := line.partition(";")[0].strip().lower())]
 
 
-def named(plan: Path | None, call: Callable[[], Any]) -> Any:
+def named(plan: str | Path | None, call: Callable[[], Any]) -> Any:
     """What is wrong with the plan given is said with the name of its file."""
     try:
         return call()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from planrank import julia
 from planrank.learning.certificate import Score, insert
 from planrank.limits import Limits
-from planrank.search.forward import Search
+from planrank.search.forward import Search, Statistics
 
 
 @dataclass
@@ -32,10 +34,20 @@ class Trace:
     ended: bool = False
 
 
-def record(search: Search, score: Score, merit: tuple[float, float], most: int, limits: Limits) -> Trace:
-    """Let the search expand at most so many states and write them down; it can be driven on afterwards."""
+def record(
+    search: Search,
+    score: Score,
+    merit: tuple[float, float],
+    most: int,
+    limits: Limits,
+    progress: Callable[[Statistics, float], None] | None = None,
+) -> Trace:
+    """Let the search expand at most so many states and write them down; it can be driven on afterwards.
+
+    `progress` is called after every expansion, as `planrank.search.solve.drive` does it.
+    """
     kind = EntryRecorder if search.ranks_actions else StateRecorder
-    return kind(search, score, merit).record(most, limits)
+    return kind(search, score, merit).record(most, limits, progress)
 
 
 class Recorder:
@@ -48,7 +60,8 @@ class Recorder:
         self.place: dict[int, int] = {}
         self.cost_of: dict[str, float] | None = None
 
-    def record(self, most: int, limits: Limits) -> Trace:
+    def record(self, most: int, limits: Limits, progress: Callable[[Statistics, float], None] | None) -> Trace:
+        started = time.time()
         states = self.search.expand(1)
         self.meet(0, states)
         while self.search.status == "running":
@@ -63,6 +76,8 @@ class Recorder:
                 states = julia.view(julia.call("new_words", self.search.handle)).reshape(waiting, -1).copy()
             if node:
                 self.meet(node, states)
+            if progress is not None:
+                progress(self.search.statistics(), time.time() - started)
         self.trace.ended = self.search.status in ("solved", "exhausted")
         return self.trace
 

@@ -15,7 +15,8 @@ function h(name, properties = {}, ...children) {
   if (classes.length) made.className = classes.join(" ");
   for (const [key, value] of Object.entries(properties)) {
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      made.setAttribute(key, value === true ? "" : value);
   }
   made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
@@ -38,7 +39,11 @@ const systemIsDark = window.matchMedia("(prefers-color-scheme: dark)");
 let printing = false;
 
 function chosenTheme() {
-  try { return localStorage.getItem("planrank-theme") || "auto"; } catch { return document.body.dataset.chosen || "auto"; }
+  try {
+    return localStorage.getItem("planrank-theme") || "auto";
+  } catch {
+    return document.body.dataset.chosen || "auto";
+  }
 }
 
 function theme() {
@@ -54,19 +59,37 @@ function applyTheme() {
 
 function themeSwitch() {
   const names = { auto: "◐ as the system", light: "☀ light", dark: "☾ dark" };
-  const button = h("button", { id: "theme", title: "Light or dark", onclick: () => {
-    const next = { auto: "dark", dark: "light", light: "auto" }[chosenTheme()];
-    document.body.dataset.chosen = next;
-    try { localStorage.setItem("planrank-theme", next); } catch { /* kept for this page only */ }
-    button.textContent = names[next];
-    applyTheme();
-  } }, names[chosenTheme()]);
+  const button = h(
+    "button",
+    {
+      id: "theme",
+      title: "Light or dark",
+      onclick: () => {
+        const next = { auto: "dark", dark: "light", light: "auto" }[chosenTheme()];
+        document.body.dataset.chosen = next;
+        try {
+          localStorage.setItem("planrank-theme", next);
+        } catch {
+          /* kept for this page only */
+        }
+        button.textContent = names[next];
+        applyTheme();
+      },
+    },
+    names[chosenTheme()],
+  );
   return button;
 }
 
 systemIsDark.addEventListener("change", applyTheme);
-window.addEventListener("beforeprint", () => { printing = true; applyTheme(); });
-window.addEventListener("afterprint", () => { printing = false; applyTheme(); });
+window.addEventListener("beforeprint", () => {
+  printing = true;
+  applyTheme();
+});
+window.addEventListener("afterprint", () => {
+  printing = false;
+  applyTheme();
+});
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const palette = (i) => PALETTES[theme()][i % PALETTES.light.length];
@@ -81,26 +104,46 @@ async function unpackPlotly() {
   document.head.append(script);
 }
 
-/** Draw a chart, and again whenever the theme changes. `make` gives Plotly's traces and what is special in the layout. */
+/** Draw a chart, and again when the theme changes. `make` gives Plotly's traces and what is special in the layout. */
 function chart(element, make) {
   const narrow = () => element.clientWidth < 520;
   const draw = () => {
-    if (!element.isConnected) { charts.delete(element); return; }
+    if (!element.isConnected) {
+      charts.delete(element);
+      return;
+    }
     const { traces, layout = {} } = make();
-    const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), automargin: true };
+    const axis = {
+      gridcolor: colour("line"),
+      zerolinecolor: colour("line"),
+      linecolor: colour("line"),
+      automargin: true,
+    };
     const legend = traces.filter((trace) => trace.showlegend !== false).length > 1 && layout.showlegend !== false;
     const whole = {
       font: { family: "system-ui, sans-serif", color: colour("ink"), size: 12 },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
-      hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") }, align: "left" },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      hovermode: "closest",
+      hoverlabel: {
+        bgcolor: colour("card"),
+        bordercolor: colour("line"),
+        font: { color: colour("ink") },
+        align: "left",
+      },
       margin: { l: 50, r: 12, t: legend ? 34 : 10, b: 42 },
       ...layout,
       showlegend: legend,
       legend: { orientation: "h", y: 1, yanchor: "bottom", font: { size: narrow() ? 10 : 12 } },
-      xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
+      xaxis: { ...axis, ...layout.xaxis },
+      yaxis: { ...axis, ...layout.yaxis },
     };
     if (layout.yaxis2) whole.yaxis2 = { ...axis, ...layout.yaxis2 };
-    Plotly.react(element, traces, whole, { displaylogo: false, responsive: true, displayModeBar: narrow() ? false : "hover" });
+    Plotly.react(element, traces, whole, {
+      displaylogo: false,
+      responsive: true,
+      displayModeBar: narrow() ? false : "hover",
+    });
   };
   charts.set(element, draw);
   draw();
@@ -122,12 +165,18 @@ async function open(subtitle, build) {
 }
 
 function figures(entries) {
-  return h("div.figures", {}, Object.entries(entries).map(([name, value]) =>
-    h("div.figure", {}, h("b", {}, String(value)), h("span", {}, name))));
+  return h(
+    "div.figures",
+    {},
+    Object.entries(entries).map(([name, value]) => h("div.figure", {}, h("b", {}, String(value)), h("span", {}, name))),
+  );
 }
 
 function choice(label, id, options, chosen, change) {
-  const select = h("select", { id, onchange: () => change(select.value) },
-    options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+  const select = h(
+    "select",
+    { id, onchange: () => change(select.value) },
+    options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)),
+  );
   return h("label", {}, label, select);
 }
