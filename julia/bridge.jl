@@ -212,15 +212,25 @@ as_written(costs, scale::Integer) = Float32.(costs ./ scale)
 all_words(store::StateStore) = UInt64[store.words[i] for i in 1:store.count*store.nwords]
 
 """
-The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action
-and chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other.
+The same for a search over entries: the columns
+
+| Column     | Type    | Entries | Meaning                                                                            |
+|:-----------|:--------|:--------|:-----------------------------------------------------------------------------------|
+| states     | UInt64  |         | packed, n of them: s_0 … s_l, then detours: states to which wrong actions lead     |
+| g          | Float32 | n       | the cost of the way to each                                                        |
+| first_step | Int32   | n       | the step, from 1, from which on the actions of the state compete with the plan's   |
+| offsets    | Int32   | n + 1   | row i of the next three columns is from offset i to before offset i + 1            |
+| cost       | Float32 |         | what the actions of the state cost                                                 |
+| action     | Int32   |         | these operators: all that are applicable; none for a goal                          |
+| leads_to   | Int32   |         | the number of the plan's state that each leads to, -1 for any other                |
+| chosen     | Int32   | l       | the place in row i of the plan's own operator                                      |
 """
-function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
-    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking)
-    path, scale = r.path, l.task.cost_scale
-    (all_words(path.store), as_written(path.g, scale), from_zero(path.offsets),
-        as_written(l.task.op_cost[path.action], scale), from_zero(path.action), from_zero(path.chosen),
-        from_zero(r.leads_to))
+function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer)
+    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours)
+    scale = l.task.cost_scale
+    (all_words(r.path.store), as_written(r.g, scale), r.first_step, from_zero(r.offsets),
+        as_written(l.task.op_cost[r.action], scale), from_zero(r.action), from_zero(r.leads_to),
+        from_zero(r.path.chosen))
 end
 
 "The steps of a valid plan that are worth learning from, see `clean_plan`; after the deadline fewer are left out."

@@ -167,7 +167,7 @@ function rehearse_learning(loaded::LoadedTask)
     end
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN)
-    call(entry_ranking_columns, loaded, TOY_PLAN)
+    call(entry_ranking_columns, loaded, TOY_PLAN, 1)
 end
 
 function rehearse_files(folder)
