@@ -250,13 +250,13 @@ new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::St
     DistinctParts(Signature(l.domain), layers, residual, Symbol(receivers))
 
 """
-A task of the same domain, to find the parts of its states; `actions`: those of their actions too. The limits hold for
-finding the parts as well.
+A task of the same domain, to find the parts of its states; `actions`: those of their actions too, `distances`: facts
+differ by their distances from goals. The limits hold for finding the parts as well.
 """
-function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, deadline::Real,
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, deadline::Real,
     memory_bytes::Integer)
     limits = Limits(deadline, memory_bytes)
-    graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers)
+    graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers, distances)
     PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
 end
 
@@ -294,7 +294,7 @@ The hypergraph of a task. Vertices are the facts; edges are the operators, in or
 | Array          | Type    | Entries   | Meaning                                                                       |
 |:---------------|:--------|:----------|:------------------------------------------------------------------------------|
 | predicate      | Int32   | vertices  | its number in the signature                                                   |
-| goal flags     | Int32   | vertices  | 2 if the goal wants the fact, plus 4 if it wants it false                     |
+| goal flags     | Int32   | vertices  | see `take_new!`                                                               |
 | kind           | Int32   | edges     | the number of the kind of edge in the signature                               |
 | features       | Float32 | 3·edges   | cost, number of preconditions, number of add effects of each                  |
 | tail offsets   | Int32   | edges + 1 | the tails of edge e are from offset e to before offset e + 1                  |
@@ -306,11 +306,11 @@ The hypergraph of a task. Vertices are the facts; edges are the operators, in or
 | heads          | Int32   |           | the vertices that the edge reaches …                                          |
 | relations      | Int32   |           | … and through which relation of their predicate                               |
 """
-function hypergraph_arrays(l::LoadedTask, receivers::String)
-    g = Hypergraph(Signature(l.domain), l.task; receivers = Symbol(receivers))
+function hypergraph_arrays(l::LoadedTask, receivers::String, distances::Bool)
+    g = Hypergraph(Signature(l.domain), l.task; receivers = Symbol(receivers), distances)
     vertices = g.vertex_of_bag[g.heads.values]
     relations = g.heads.values .- g.bag_first[vertices]
-    (from_zero(g.vertex_type), Int32.(g.goal_flags), from_zero(g.edge_type),
+    (from_zero(g.vertex_type), copy(g.goal_flags), from_zero(g.edge_type),
         Float32[x for f in g.edge_features for x in f], from_zero(g.tail_first), from_zero(g.tails),
         layout_rows(g.layouts)..., from_zero(g.heads.offsets), from_zero(vertices), Int32.(relations))
 end

@@ -155,7 +155,7 @@ end
         isempty(plan) && continue
         plain = ranking_of_plan(task, plan; kind = PlanRank.EntryRanking)
         found = ranking_of_plan(task, plan; kind = PlanRank.EntryRanking, detours)
-        n, store = PlanRank.nsteps(plain) + 1, found.path.store
+        n, store = PlanRank.nsteps(plain.path) + 1, found.path.store
         rows(r, s) = r.offsets[s]:r.offsets[s+1]-1
         @test found.offsets[1:n+1] == plain.offsets && length(found.offsets) == store.count + 1
         @test found.leads_to[1:length(plain.leads_to)] == plain.leads_to && found.g[1:n] == plain.g
