@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planrank import paths
 from planrank.choices import RANKS
-from planrank.console import say
+from planrank.console import warn
 from planrank.errors import PlanrankError
 from planrank.models.files import architecture_of, family_of, read_header
 from planrank.task import Task
@@ -37,7 +37,7 @@ def fitting_model(task: Task, ranks: tuple[str, ...] = RANKS) -> Path | None:
             family = family_of(header, file)
             rank = architecture_of(header, file).get("rank", "states")
         except PlanrankError as e:
-            say(f"a file among the models is passed by: {e}")
+            warn(f"a file among the models is passed by: {e}")
             continue
         if family.name not in digests:
             digests[family.name] = family.signature(task).digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS
+from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
@@ -26,21 +26,26 @@ class Guide:
 
     @classmethod
     def of_heuristic(cls, name: str) -> Guide:
+        """A classical one, by planrank's name or another planner's."""
+        name = heuristic_called(name)
         if name not in HEURISTICS:
             raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}")
         return cls(name, heuristic=name)
 
     @classmethod
     def of_model(cls, model: Model | str | Path) -> Guide:
+        """A model, or one that is read from a file."""
         if isinstance(model, Model):
             return cls(f"model:{model.signature.domain}", model=model)
         return cls(f"model:{library.model_name(Path(model))}", model=Model.load(model), file=str(model))
 
     @property
     def scores_actions(self) -> bool:
+        """Whether it can guide phs and levints."""
         return self.model is not None and self.model.scores_actions
 
     def suits(self, search: str) -> bool:
+        """Whether this search can be guided by it."""
         if search in ("ucs", "bfs"):
             return self.heuristic == "blind"
         if search == "lazy":

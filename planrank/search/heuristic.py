@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planrank import julia
+from planrank.choices import heuristic_called
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.task import Task
@@ -16,7 +17,7 @@ class Heuristic:
     def __init__(self, task: Task, name: str, limits: Limits | None = None):
         limits = limits or Limits()
         self.task = task
-        self.name = name
+        self.name = name = heuristic_called(name)
         self.handle = julia.call_long("new_heuristic", task.handle, name, limits.deadline, limits.memory)
 
     def values(self, states: np.ndarray) -> np.ndarray:
