@@ -26,7 +26,7 @@ EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 @dataclass(frozen=True)
 class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
-    scores of its actions: values may grow with a problem, the choice between actions should not depend on its size.
+    scores of its actions.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both. `receivers` are the facts an action adds, as in the paper;
@@ -42,7 +42,7 @@ class Architecture:
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
-    pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices, for values.", choices=POOLINGS)
+    pooling: tuple[str, ...] = option(("mean", "max"), "Pooling over the vertices, for values.", choices=POOLINGS)
     context: tuple[str, ...] = option(
         ("mean", "max"), "Pooling over the vertices, for the scores of actions.", choices=POOLINGS
     )
