@@ -46,6 +46,7 @@ include("search/preferred.jl")
 include("search/follow.jl")
 
 include("hypergraph/signature.jl")
+include("hypergraph/goal_distance.jl")
 include("hypergraph/hypergraph.jl")
 include("hypergraph/numbering.jl")
 include("hypergraph/action_columns.jl")

@@ -212,15 +212,25 @@ as_written(costs, scale::Integer) = Float32.(costs ./ scale)
 all_words(store::StateStore) = UInt64[store.words[i] for i in 1:store.count*store.nwords]
 
 """
-The same for a search over entries: the columns states (of the plan alone), path_g, child_offsets, child_cost, action
-and chosen as above, and leads_to (Int32): the number of the plan's state that each action leads to, -1 for any other.
+The same for a search over entries: the columns
+
+| Column     | Type    | Entries | Meaning                                                                            |
+|:-----------|:--------|:--------|:-----------------------------------------------------------------------------------|
+| states     | UInt64  |         | packed, n of them: s_0 … s_l, then detours: states to which wrong actions lead     |
+| g          | Float32 | n       | the cost of the way to each                                                        |
+| first_step | Int32   | n       | the step, from 1, from which on the actions of the state compete with the plan's   |
+| offsets    | Int32   | n + 1   | row i of the next three columns is from offset i to before offset i + 1            |
+| cost       | Float32 |         | what the actions of the state cost                                                 |
+| action     | Int32   |         | these operators: all that are applicable; none for a goal                          |
+| leads_to   | Int32   |         | the number of the plan's state that each leads to, -1 for any other                |
+| chosen     | Int32   | l       | the place in row i of the plan's own operator                                      |
 """
-function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString)
-    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking)
-    path, scale = r.path, l.task.cost_scale
-    (all_words(path.store), as_written(path.g, scale), from_zero(path.offsets),
-        as_written(l.task.op_cost[path.action], scale), from_zero(path.action), from_zero(path.chosen),
-        from_zero(r.leads_to))
+function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer)
+    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours)
+    scale = l.task.cost_scale
+    (all_words(r.path.store), as_written(r.g, scale), r.first_step, from_zero(r.offsets),
+        as_written(l.task.op_cost[r.action], scale), from_zero(r.action), from_zero(r.leads_to),
+        from_zero(r.path.chosen))
 end
 
 "The steps of a valid plan that are worth learning from, see `clean_plan`; after the deadline fewer are left out."
@@ -240,13 +250,13 @@ new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::St
     DistinctParts(Signature(l.domain), layers, residual, Symbol(receivers))
 
 """
-A task of the same domain, to find the parts of its states; `actions`: those of their actions too. The limits hold for
-finding the parts as well.
+A task of the same domain, to find the parts of its states; `actions`: those of their actions too, `distances`: facts
+differ by their distances from goals. The limits hold for finding the parts as well.
 """
-function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, deadline::Real,
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, deadline::Real,
     memory_bytes::Integer)
     limits = Limits(deadline, memory_bytes)
-    graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers)
+    graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers, distances)
     PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
 end
 
@@ -284,7 +294,7 @@ The hypergraph of a task. Vertices are the facts; edges are the operators, in or
 | Array          | Type    | Entries   | Meaning                                                                       |
 |:---------------|:--------|:----------|:------------------------------------------------------------------------------|
 | predicate      | Int32   | vertices  | its number in the signature                                                   |
-| goal flags     | Int32   | vertices  | 2 if the goal wants the fact, plus 4 if it wants it false                     |
+| goal flags     | Int32   | vertices  | see `take_new!`                                                               |
 | kind           | Int32   | edges     | the number of the kind of edge in the signature                               |
 | features       | Float32 | 3·edges   | cost, number of preconditions, number of add effects of each                  |
 | tail offsets   | Int32   | edges + 1 | the tails of edge e are from offset e to before offset e + 1                  |
@@ -296,11 +306,11 @@ The hypergraph of a task. Vertices are the facts; edges are the operators, in or
 | heads          | Int32   |           | the vertices that the edge reaches …                                          |
 | relations      | Int32   |           | … and through which relation of their predicate                               |
 """
-function hypergraph_arrays(l::LoadedTask, receivers::String)
-    g = Hypergraph(Signature(l.domain), l.task; receivers = Symbol(receivers))
+function hypergraph_arrays(l::LoadedTask, receivers::String, distances::Bool)
+    g = Hypergraph(Signature(l.domain), l.task; receivers = Symbol(receivers), distances)
     vertices = g.vertex_of_bag[g.heads.values]
     relations = g.heads.values .- g.bag_first[vertices]
-    (from_zero(g.vertex_type), Int32.(g.goal_flags), from_zero(g.edge_type),
+    (from_zero(g.vertex_type), copy(g.goal_flags), from_zero(g.edge_type),
         Float32[x for f in g.edge_features for x in f], from_zero(g.tail_first), from_zero(g.tails),
         layout_rows(g.layouts)..., from_zero(g.heads.offsets), from_zero(vertices), Int32.(relations))
 end

@@ -154,12 +154,12 @@ end
 
 function rehearse_learning(loaded::LoadedTask)
     call(signature_text, loaded)
-    call(hypergraph_arrays, loaded, "adds")
+    call(hypergraph_arrays, loaded, "adds", true)
     initial = pack_facts(loaded.task.init, nwords(loaded.task))
     offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
         distinct = call(new_distinct_parts, loaded, 2, true, "all")
-        parts = call(new_parts_of_state, distinct, loaded, actions, Inf, typemax(Int))
+        parts = call(new_parts_of_state, distinct, loaded, actions, true, Inf, typemax(Int))
         call(distinct_layouts, distinct)
         GC.@preserve initial offsets operators actions ? call(find_parts_and_actions, parts, address(initial), 1,
             address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)
@@ -167,7 +167,7 @@ function rehearse_learning(loaded::LoadedTask)
     end
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN)
-    call(entry_ranking_columns, loaded, TOY_PLAN)
+    call(entry_ranking_columns, loaded, TOY_PLAN, 1)
 end
 
 function rehearse_files(folder)

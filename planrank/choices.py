@@ -10,6 +10,7 @@ TIES = ("h_newest", "h_oldest", "newest", "oldest", "random")
 RANKS = ("actions", "states", "policy")
 LOSSES = ("lstar", "lgbfs", "lrt", "l2", "lbe", "levin")
 STATE_LOSSES = LOSSES[:-1]  # that states can be ranked with
+RANKING_LOSSES = ("lstar", "lgbfs")  # those that compare the plan with what else is open
 PATH_LOSSES = ("lrt", "l2")  # those that look at the states of the plan only
 SURROGATES = ("logistic", "hinge")
 REDUCTIONS = ("mean", "sum", "steps")

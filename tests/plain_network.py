@@ -16,11 +16,14 @@ class PlainGraph:
     """The hypergraph of a task as index tensors, without a state."""
 
     def __init__(self, task, signature, shape):
-        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.receivers)]
+        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.receivers, shape.distances)]
         (self.predicate, goal_flags, kind, features, tail_offsets, tails, _layout_kinds, slot_offsets, slots,
          head_offsets, heads, relations) = arrays  # fmt: skip
         self.task, self.signature, self.shape = task, signature, shape
-        self.goal = torch.tensor(np.stack([goal_flags >> 1 & 1, goal_flags >> 2 & 1], axis=1))
+        columns = [goal_flags >> 1 & 1, goal_flags >> 2 & 1]
+        if shape.distances:
+            columns += [goal_flags >= 8, [max(0, (flags >> 3) - 1) / 10 for flags in goal_flags.tolist()]]
+        self.goal = torch.tensor(np.stack(columns, axis=1), dtype=torch.float64)
         self.kinds = []
         for k in range(len(signature.edges)):
             edges = np.flatnonzero(kind == k)
@@ -97,6 +100,7 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
     vertices = torch.cat([true, graph.goal.expand(len(states), -1, -1)], dim=2).to(dtype)
     widths = vertex_widths(signature, shape)
     for layer in range(shape.layers):
+        own = f"layer{min(layer, 1) if shape.shared else layer}"
         messages = vertices.new_zeros(len(states), graph.edge_count, shape.dim)
         padded = torch.cat([vertices, vertices.new_zeros(len(states), 1, vertices.shape[2])], dim=1)
         for k, (edges, columns, slots, features) in enumerate(graph.kinds):
@@ -108,7 +112,7 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
                 places.append(padded[:, facts].sum(dim=2))
             places.append(features.to(dtype).expand(len(states), -1, -1))
             inputs = torch.cat(places, dim=2)
-            rows = torch.relu(inputs @ weights[f"layer{layer}.edge{k}.map"] + weights[f"layer{layer}.edge{k}.bias"])
+            rows = torch.relu(inputs @ weights[f"{own}.edge{k}.map"] + weights[f"{own}.edge{k}.bias"])
             messages = messages.index_copy(1, edges, rows)
         after = vertices.new_zeros(len(states), task.fact_count, widths[layer + 1])
         for p, members in enumerate(graph.vertices_of):
@@ -121,18 +125,25 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
                 parts.append(vertices[:, members])
             rows = torch.cat(parts, dim=2) if parts else vertices.new_zeros(len(states), len(members), 0)
             if shape.mixing:
-                name = f"layer{layer}.vertex{p}"
+                name = f"{own}.vertex{p}"
                 rows = torch.relu(rows @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+                if shape.shared and layer > 0:
+                    rows = (rows + vertices[:, members]) / 2**0.5
             rows = torch.nn.functional.pad(rows, (0, widths[layer + 1] - rows.shape[2]))
             after = after.index_copy(1, members, rows)
         vertices = after
-    pooled = []
-    for members in graph.vertices_of:
-        index = torch.zeros(len(members), dtype=torch.int64)
-        pooled.append(pool(vertices[:, members], index, 1, shape.pooling)[:, 0])
-    hidden = torch.relu(torch.cat(pooled, dim=1) @ weights["head.hidden.map"] + weights["head.hidden.bias"])
-    values = (hidden @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
-    return values, plain_scores(graph, weights, vertices, hidden, states, actions) if shape.scores_actions else None
+
+    def seen(name, kinds):
+        pooled = []
+        for members in graph.vertices_of:
+            index = torch.zeros(len(members), dtype=torch.int64)
+            pooled.append(pool(vertices[:, members], index, 1, kinds)[:, 0])
+        return torch.relu(torch.cat(pooled, dim=1) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+
+    values = (seen("head.hidden", shape.pooling) @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    if not shape.scores_actions:
+        return values, None
+    return values, plain_scores(graph, weights, vertices, seen("actions.context", shape.context), states, actions)
 
 
 def plain_scores(graph: PlainGraph, weights, vertices, hidden, states: np.ndarray, actions):

@@ -38,15 +38,15 @@ def grouped(ranking, rng: random.Random, kinds: int) -> ScoredActions:
             counts[place] += 1
             places.append(place)
         lengths.append(len(met))
-    return ScoredActions(*(np.array(part, np.int32) for part in ([*lengths, 0], counts, places)))
+    return ScoredActions(*(np.array(part, np.int32) for part in (lengths, counts, places)))
 
 
 class Case:
     """A plan, v of its states and u of what is scored: at random, or a network's own."""
 
-    def __init__(self, task, plan, seed=0, dtype=torch.float64, scored=None, values=None, scores=None):
+    def __init__(self, task, plan, seed=0, dtype=torch.float64, scored=None, values=None, scores=None, detours=0):
         rng = random.Random(seed)
-        self.ranking = entry_ranking_of_plan(task, plan)
+        self.ranking = entry_ranking_of_plan(task, plan, detours)
         self.scored = scored or grouped(self.ranking, rng, rng.choice([1, 2, 50]))
         self.plan = PlanEntries(task, plan)
         place = {}  # of (step, operator)
@@ -61,15 +61,15 @@ class Case:
                 given = torch.tensor([rng.gauss(0, 3) for _ in range(count)], dtype=dtype)
             return given.detach().clone().requires_grad_()
 
-        self.v = numbers(values, len(plan) + 1)
+        self.v = numbers(values, len(self.ranking.states))
         self.u = numbers(scores, len(self.scored.counts))
         self.tables = EntryTables(self.ranking, self.scored, self.v.dtype)
 
     @classmethod
-    def of_graph(cls, seed: int, dtype=torch.float64):
+    def of_graph(cls, seed: int, dtype=torch.float64, detours=0):
         rng = random.Random(seed)
         graph = random_graph(rng, costs=(0, 1, 2, 9) if seed % 3 else (0.5, 1.25, 7))
-        return cls(graph.task(), graph.steps(any_path(graph, rng)), seed, dtype)
+        return cls(graph.task(), graph.steps(any_path(graph, rng)), seed, dtype, detours=detours)
 
     def loss(self, name, **options):
         return entry_loss(name, self.v, self.u, self.tables, **options)
@@ -87,12 +87,22 @@ class Case:
         return self.q(i - 1, self.plan.operators[i - 1])
 
     def pairs(self):
-        """(i, j, operator, cost): at step i the plan's action against those of s_j, j < i, that lead off the plan."""
+        """(i, j, operator, cost): at step i the plan's action against those of s_j, j < i, that lead off the plan, and
+        then against those of detours begun at step i or before."""
         for i in range(1, self.length + 1):
             for j in range(i):
                 for operator, cost, child in self.plan.rows[j]:
                     if child not in self.plan.states:
                         yield i, j, operator, cost
+            for d in range(self.length + 1, len(self.ranking.states)):
+                if self.ranking.first_step[d] <= i:
+                    for operator, cost, child in self.plan.entries_of(self.ranking.states[d]):
+                        if child not in self.plan.states:
+                            yield i, d, operator, cost
+
+    @property
+    def g(self) -> list[float]:
+        return self.ranking.g.tolist()
 
 
 def surrogate(name, r):
@@ -101,7 +111,7 @@ def surrogate(name, r):
 
 def definition(case: Case, name: str, kind: str) -> list[list]:
     """The terms of each sum."""
-    g, to_goal, steps = case.plan.g, case.plan.to_goal, range(1, case.length + 1)
+    g, to_goal, steps = case.g, case.plan.to_goal, range(1, case.length + 1)
     if name in ("lstar", "lgbfs"):
         alpha = 1 if name == "lstar" else 0
         return [[
@@ -149,9 +159,10 @@ def check(case: Case, name: str, kind: str, reduction: str) -> None:
     name=st.sampled_from(LOSSES),
     kind=st.sampled_from(SURROGATES),
     reduction=st.sampled_from(REDUCTIONS),
+    detours=st.integers(0, 3),
 )
-def test_value_and_gradient_are_those_of_the_definition(seed, name, kind, reduction):
-    check(Case.of_graph(seed), name, kind, reduction)
+def test_value_and_gradient_are_those_of_the_definition(seed, name, kind, reduction, detours):
+    check(Case.of_graph(seed, detours=detours), name, kind, reduction)
 
 
 def test_the_cases_have_what_they_should_test():
@@ -166,6 +177,8 @@ def test_the_cases_have_what_they_should_test():
     assert any(shared), "the plan's action has the score of one that leads off the plan"
     assert any((case.ranking.leads_to[: case.ranking.action_offsets[1]] > 1).any() for case in cases)
     assert any(case.length == 1 for case in cases) and any(case.length > 3 for case in cases)
+    astray = [Case.of_graph(seed, detours=2) for seed in range(40)]
+    assert sum(any(j > case.length for _, j, *_ in case.pairs()) for case in astray) > 5
 
 
 @pytest.fixture(scope="module")
@@ -232,11 +245,11 @@ def test_blocks_on_real_plans(real_cases, monkeypatch, name, size):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), merit=st.sampled_from([(1, 1), (0, 1), (1, 3), (1, 0)]))
 def test_violations_are_counted(seed, merit):
-    case, (alpha, beta) = Case.of_graph(seed), merit
+    case, (alpha, beta) = Case.of_graph(seed, detours=seed % 3), merit
     with torch.no_grad():
         case.v.round_()
         case.u.round_()  # so that there are ties
-    g, pairs = case.plan.g, list(case.pairs())
+    g, pairs = case.g, list(case.pairs())
     wrong = sum(
         alpha * g[i] + beta * case.chosen(i).item() >= alpha * (g[j] + cost) + beta * case.q(j, o).item()
         for i, j, o, cost in pairs

@@ -32,15 +32,19 @@ from planrank.models.hypergraph.torch_arithmetic import TorchArithmetic, prepare
 
 POOLS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(("sum", "mean", "max"), n)]
 
+own_or_shared = st.one_of(
+    st.fixed_dictionaries({"residual": st.booleans(), "mixing": st.booleans()}), st.just({"shared": True})
+)
 shapes = st.builds(
-    Architecture,
+    lambda layers_of, **options: Architecture(**layers_of, **options),
+    layers_of=own_or_shared,
     layers=st.integers(1, 3),
     dim=st.sampled_from([2, 4]),
-    residual=st.booleans(),
-    mixing=st.booleans(),
     messages=st.sampled_from(POOLS),
     pooling=st.sampled_from(POOLS),
+    context=st.sampled_from(POOLS),
     receivers=st.sampled_from(RECEIVERS),
+    distances=st.booleans(),
     rank=st.sampled_from(RANKS),
 )
 

@@ -60,14 +60,23 @@ class PlanEntries:
         self.operators = [number[step] for step in plan]
         self.states = [frozenset(task.init.tolist())]
         self.rows = []
+        self.task = task
         for operator in self.operators:
-            facts = self.states[-1]
-            row = applicable(task, facts)
-            self.rows.append([(o, float(task.costs[o]), successor(task, facts, o)) for o in row])
-            self.states.append(successor(task, facts, operator))
+            self.rows.append(self.entries(self.states[-1]))
+            self.states.append(successor(task, self.states[-1], operator))
         costs = [float(task.costs[o]) for o in self.operators]
         self.g = [sum(costs[:i]) for i in range(len(plan) + 1)]
         self.to_goal = [sum(costs[i:]) for i in range(len(plan) + 1)]
+
+    def entries(self, facts: frozenset[int]) -> list[tuple[int, float, frozenset[int]]]:
+        task = self.task
+        return [(o, float(task.costs[o]), successor(task, facts, o)) for o in applicable(task, facts)]
+
+    def entries_of(self, packed: np.ndarray) -> list[tuple[int, float, frozenset[int]]]:
+        """Of any state; a goal, where a search ends, has none."""
+        facts = frozenset(self.task.facts_in(packed).tolist())
+        is_goal = any(set(self.task.goal[i].tolist()) <= facts for i in range(len(self.task.goal)))
+        return [] if is_goal else self.entries(facts)
 
 
 def check_entries(task, plan):
@@ -76,7 +85,8 @@ def check_entries(task, plan):
     assert ranking.length == length and len(ranking.states) == length + 1
     assert [frozenset(task.facts_in(state).tolist()) for state in ranking.states] == expected.states
     assert ranking.path_g.tolist() == expected.g and ranking.cost_to_goal.tolist() == expected.to_goal
-    assert len(ranking.action_offsets) == length + 1 and ranking.action_offsets[0] == 0
+    assert len(ranking.action_offsets) == length + 2 and ranking.action_offsets[0] == 0
+    assert ranking.first_step.tolist() == list(range(1, length + 2)) and ranking.g.tolist() == expected.g
     assert len(ranking.action) == len(ranking.action_cost) == len(ranking.leads_to) == ranking.action_offsets[-1]
     for i, row in enumerate(expected.rows):
         part = slice(*ranking.action_offsets[i : i + 2])
@@ -115,7 +125,7 @@ def test_graphs_have_actions_that_lead_to_other_states_of_the_plan():
         graph = random_graph(rng)
         path = any_path(graph, rng)
         ranking = entry_ranking_of_plan(graph.task(), graph.steps(path))
-        here = np.repeat(np.arange(ranking.length), np.diff(ranking.action_offsets))
+        here = np.repeat(np.arange(ranking.length + 1), np.diff(ranking.action_offsets))
         to = ranking.leads_to
         kinds |= set(
             np.select([to < 0, to < here, to == here, to == here + 1], ["off", "back", "stay", "next"], "skip")

@@ -163,7 +163,7 @@ function note_changed_facts!(parts::PartsOfState, words, offset::Int)
         tick!(parts.ticker)
         at = open_key!(keys, 2)
         keys.entries[at+1] = graph.vertex_type[v]
-        keys.entries[at+2] = graph.goal_flags[v] | UInt8(has_fact(state, 0, v))
+        keys.entries[at+2] = graph.goal_flags[v] | Int32(has_fact(state, 0, v))
         close_key!(keys, 2)
     end
     number_all!(parts.distinct.vertices[1], keys, parts.ticker)

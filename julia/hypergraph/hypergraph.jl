@@ -15,8 +15,9 @@ end
 Base.:(==)(a::EdgeLayout, b::EdgeLayout) = a.type == b.type && a.slot_of_column == b.slot_of_column
 Base.hash(a::EdgeLayout, seed::UInt) = hash(a.slot_of_column, hash(a.type, seed))
 
-const IN_GOAL = 0x02
-const IN_NEGATIVE_GOAL = 0x04
+const IN_GOAL = Int32(2)
+const IN_NEGATIVE_GOAL = Int32(4)
+const ONE_FROM_GOAL = Int32(8)  # so many times as the fact is steps from a goal, and once more; see `goal_distances`
 
 """
 The hypergraph of a task. Edge e has its tails in `tails[tail_first[e]:tail_first[e+1]-1]`, 0 where a literal has fewer
@@ -27,7 +28,7 @@ struct Hypergraph
     signature::Signature
     nvertices::Int
     vertex_type::Vector{Int32}
-    goal_flags::Vector{UInt8}
+    goal_flags::Vector{Int32}
     layouts::Vector{EdgeLayout}                 # of each kind of edge
     edge_type::Vector{Int32}
     edge_features::Vector{NTuple{3,Float32}}    # cost, number of preconditions, number of add effects
@@ -56,7 +57,8 @@ struct DraftEdges
     head_slots::Vector{Int32}
 end
 
-function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits(); receivers::Symbol = :adds)
+function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits(); receivers::Symbol = :adds,
+    distances::Bool = false)
     ticker = Ticker(limits, PREPARING)
     draft = draft_edges(signature, task, ticker)
     receivers === :all && (draft = with_all_connected(signature, draft, ticker))
@@ -71,7 +73,7 @@ function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits();
     for v in 1:nfacts(task)
         vertex_of_bag[bag_first[v]:bag_first[v+1]-1] .= v
     end
-    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task), layouts, draft.type, features, tail_first, tails,
+    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task, distances, ticker), layouts, draft.type, features, tail_first, tails,
         transposed(facts_of_edge, nfacts(task), ticker), bag_first, transposed(heads, length(vertex_of_bag), ticker),
         heads, vertex_of_bag)
 end
@@ -214,8 +216,8 @@ function bags_of_edges(draft::DraftEdges, places::Vector{Vector{Int32}}, bag_fir
     heads
 end
 
-function goal_flags(task::Task)
-    flags = zeros(UInt8, nfacts(task))
+function goal_flags(task::Task, distances::Bool, ticker::Ticker)
+    flags = distances ? ONE_FROM_GOAL .* (goal_distances(task, ticker) .+ Int32(1)) : zeros(Int32, nfacts(task))
     foreach(f -> flags[f] |= IN_GOAL, task.goal_pos.values)
     foreach(f -> flags[f] |= IN_NEGATIVE_GOAL, task.goal_neg.values)
     flags

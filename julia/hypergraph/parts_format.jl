@@ -11,6 +11,7 @@ description of the format, for its readers in Python too. The fields of `numbers
 | format | 1       | `PARTS_FORMAT`                                                                         |
 | n      | 1       | how many parts of vertices are new before the first layer                              |
 | flags  | n       | of each: 1 if the fact holds, plus 2 if the goal wants it, plus 4 if it wants it false |
+|        |         | plus, if asked for, 8 times (1 + its distance from a goal), 0 where no way is known    |
 
 then for each layer
 

@@ -69,23 +69,56 @@ Ranking(task::Task, path::PlanPath, generator::SuccessorGenerator) =
     expand_path!(Ranking(path, Int32[], Int32[], Int32[], Int[], Int32[]), task, generator)
 
 """
-A plan seen by a search over entries, which makes no state off the plan: `leads_to` is the place of the state that each
-action of the path leads to among those of the plan, 0 for one that is not among them.
+A plan seen by a search over entries: row s of the actions holds the operators applicable in state s of the store, none
+for the goal, and `leads_to` the place of the state that each leads to among those of the plan, 0 for any other.
+
+The states of the store are those of the path and then detours: states off the plan, to which wrong actions lead that
+were taken from its states, as a search does that goes astray. The entries of state s are open from step `first_step[s]`
+on: those of s_{i-1} from step i on, those of a detour from the step on at which the wrong action was taken.
 """
 struct EntryRanking
     path::PlanPath
+    g::Vector{Int}
+    first_step::Vector{Int32}
+    offsets::Vector{Int32}
+    action::Vector{Int32}
     leads_to::Vector{Int32}
 end
 
-function EntryRanking(::Task, path::PlanPath, generator::SuccessorGenerator)
-    store, leads_to = path.store, Int32[]
-    for i in 1:nsteps(path)
-        hash = hash_words(store, state_offset(store, i))
-        for k in path.offsets[i]:path.offsets[i+1]-1
-            push!(leads_to, find(store, write_successor!(store, generator, i, hash, path.action[k])))
+"`detours`: how many of the wrong actions of each step are followed, spread over all."
+function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0)
+    n = nsteps(path) + 1
+    r = EntryRanking(path, copy(path.g), collect(Int32, 1:n), [path.offsets; path.offsets[end]], copy(path.action),
+        Int32[])
+    goal = GoalTest(task)
+    for i in 1:n-1
+        note_destinations!(r, generator, i, n)
+    end
+    for i in 1:n-1
+        wrong = filter(k -> r.leads_to[k] == 0, r.offsets[i]:r.offsets[i+1]-1)
+        for d in 1:min(detours, length(wrong))
+            operator = r.action[wrong[mix_word(UInt64(i), UInt64(d))%length(wrong)+1]]
+            id, is_new = successor!(path.store, generator, i, operator)
+            is_new || continue
+            push!(r.g, r.g[i] + task.op_cost[operator])
+            push!(r.first_step, i)
+            is_goal(goal, path.store.words, state_offset(path.store, id)) ||
+                applicable_operators!(r.action, generator, path.store.words, state_offset(path.store, id))
+            push!(r.offsets, length(r.action) + 1)
+            note_destinations!(r, generator, id, n)
         end
     end
-    EntryRanking(path, leads_to)
+    r
+end
+
+"Fill `leads_to` for state s; the states of the plan are the first n."
+function note_destinations!(r::EntryRanking, generator::SuccessorGenerator, s::Integer, n::Integer)
+    store = r.path.store
+    hash = hash_words(store, state_offset(store, s))
+    for k in r.offsets[s]:r.offsets[s+1]-1
+        id = find(store, write_successor!(store, generator, s, hash, r.action[k]))
+        push!(r.leads_to, id <= n ? id : 0)
+    end
 end
 
 "The id of the successor in the store, and whether it is new."
@@ -126,12 +159,12 @@ function open_entry!(r::Ranking, dearer::Integer, id::Integer, i::Integer, until
     length(r.open_g)
 end
 
-"The ranking of a plan given as operators; `kind` is `Ranking` or `EntryRanking`."
+"The ranking of a plan given as operators; `kind` is `Ranking` or `EntryRanking`, which takes the `options`."
 function ranking_of_plan(task::Task, plan::AbstractVector{<:Integer}; kind::Type = Ranking,
-    generator::SuccessorGenerator = SuccessorGenerator(task))
+    generator::SuccessorGenerator = SuccessorGenerator(task), options...)
     next(store, applicable, i) = plan[i] in applicable ? plan[i] :
         bad_plan("step $i: $(why_not(task, store, i, plan[i]))")
-    kind(task, PlanPath(task, length(plan), next, generator), generator)
+    kind(task, PlanPath(task, length(plan), next, generator), generator; options...)
 end
 
 """
@@ -139,7 +172,7 @@ The ranking of a plan in words, a line `(name argument …)` for each step. Seve
 each way to meet a precondition: any that is applicable will do, because their effects are the same.
 """
 function ranking_of_plan(task::Task, text::AbstractString; kind::Type = Ranking,
-    generator::SuccessorGenerator = SuccessorGenerator(task))
+    generator::SuccessorGenerator = SuccessorGenerator(task), options...)
     lines = plan_steps(text)
     function next(store, applicable, i)
         at = findfirst(o -> operator_name(task, o) == lines[i], applicable)
@@ -148,7 +181,7 @@ function ranking_of_plan(task::Task, text::AbstractString; kind::Type = Ranking,
         known === nothing && bad_plan("step $i: $(lines[i]) is no action that can ever be applied in this task")
         bad_plan("step $i: $(why_not(task, store, i, known))")
     end
-    kind(task, PlanPath(task, length(lines), next, generator), generator)
+    kind(task, PlanPath(task, length(lines), next, generator), generator; options...)
 end
 
 "The steps of a plan file: lower case, single spaces, no comments."

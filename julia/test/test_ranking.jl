@@ -140,7 +140,39 @@ end
             @test getfield(found.path, name) == getfield(expected.path, name)
         end
         @test found.leads_to == [child <= n ? child : 0 for child in expected.child]
+        @test (found.g, found.first_step) == (found.path.g, 1:n)
+        @test found.offsets == [found.path.offsets; found.path.offsets[end]] && found.action == found.path.action
         compared += 1
     end
     @test compared > 20
+end
+
+@testset "detours: states off the plan, one wrong action away" begin
+    met = 0
+    for seed in 1:80, detours in 1:3
+        task = random_graph(seed)
+        plan = plan_of(task, seed)
+        isempty(plan) && continue
+        plain = ranking_of_plan(task, plan; kind = PlanRank.EntryRanking)
+        found = ranking_of_plan(task, plan; kind = PlanRank.EntryRanking, detours)
+        n, store = PlanRank.nsteps(plain.path) + 1, found.path.store
+        rows(r, s) = r.offsets[s]:r.offsets[s+1]-1
+        @test found.offsets[1:n+1] == plain.offsets && length(found.offsets) == store.count + 1
+        @test found.leads_to[1:length(plain.leads_to)] == plain.leads_to && found.g[1:n] == plain.g
+        generator = PlanRank.SuccessorGenerator(task)
+        successor(s, o) = PlanRank.find(store, PlanRank.write_successor!(store, generator, s,
+            PlanRank.hash_words(store, PlanRank.state_offset(store, s)), o))
+        for s in n+1:store.count
+            i = found.first_step[s]
+            ways = [o for o in found.action[rows(found, i)] if successor(i, o) == s]
+            @test !isempty(ways) && found.g[s] in found.g[i] .+ task.op_cost[ways]
+            for k in rows(found, s)
+                to = successor(s, found.action[k])
+                @test found.leads_to[k] == (to <= n ? to : 0)
+            end
+            met += 1
+        end
+        @test all(count(==(i), found.first_step[n+1:end]) <= detours for i in 1:n-1)
+    end
+    @test met > 50
 end

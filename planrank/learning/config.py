@@ -40,6 +40,9 @@ class TrainConfig(Architecture):
 
     loss: str = option("lstar", "What is minimised.", choices=LOSSES)
     surrogate: str = option("logistic", "Of the 0-1 loss in the ranking losses.", choices=SURROGATES)
+    detours: int = option(
+        1, "Where actions are ranked: states off the plan at each step, whose actions are to come later too.", least=0
+    )
     reduction: str = option("mean", "Of the terms of one instance.", choices=REDUCTIONS)
     steps: int = option(None, "Steps of one instance each.", least=1)
     learning_rate: float = option(3e-3, "Of AdaBelief.", above=0)

@@ -2,8 +2,9 @@
 
 An entry (s, a) is an action a not yet taken in a state s that was evaluated; q(s, a) = v(s) + u(s, a). Along a plan
 s_0 a_1 s_1 … s_l, r = alpha (g(s_i) - g(s) - cost(a)) + beta (q(s_{i-1}, a_i) - q(s, a)) should be negative for every
-step i and every entry of s_0 … s_{i-1} that does not lead to a state of the plan. Entries that the network cannot tell
-apart have one score and are weighted by their number, and pairs are looked at block by block: no list of them is made.
+step i and every entry of s_0 … s_{i-1} that does not lead to a state of the plan; with detours also for those of
+states that a wrong action at one of the steps up to i leads to. Entries that the network cannot tell apart have one
+score and are weighted by their number, and pairs are looked at block by block: no list of them is made.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ PAIRS_IN_A_BLOCK = 2**20
 class EntryTables:
     """What the losses need of a plan beside values and scores, made once.
 
-    `others` are the scores that the plan's own are compared with, by ascending state, so that those of step i come
-    before the end `ends[i - 1]`.
+    `others` are the scores that the plan's own are compared with, by the step from which on they are, so that those of
+    step i come before the end `ends[i - 1]`.
     """
 
     def __init__(self, ranking: EntryRanking, scored: ScoredActions, dtype: torch.dtype):
@@ -41,14 +42,17 @@ class EntryTables:
         cost[places] = ranking.action_cost
         weight = np.bincount(places[ranking.leads_to < 0], minlength=count)
         others = np.flatnonzero(weight)
+        first_step = ranking.first_step[state[others]]
+        by_step = np.argsort(first_step, kind="stable")
+        others, first_step = others[by_step], first_step[by_step]
         self.cost_to_goal = torch.from_numpy(ranking.cost_to_goal).to(dtype)
         self.state, self.cost = torch.from_numpy(state), torch.from_numpy(cost).to(dtype)
-        self.g = torch.from_numpy(ranking.path_g[state] + cost).to(dtype)
-        self.chosen = torch.from_numpy(places[ranking.action_offsets[:-1] + ranking.chosen])
+        self.g = torch.from_numpy(ranking.g[state] + cost).to(dtype)
+        self.chosen = torch.from_numpy(places[ranking.action_offsets[: ranking.length] + ranking.chosen])
         self.others, self.weight = torch.from_numpy(others), torch.from_numpy(weight[others]).to(dtype)
-        self.ends = np.searchsorted(state[others], np.arange(ranking.length), side="right")
-        self.first_step = torch.from_numpy(state[others] + 1)
-        self.pairs = int((weight[others] * (ranking.length - state[others])).sum())
+        self.ends = np.searchsorted(first_step, np.arange(1, ranking.length + 1), side="right")
+        self.first_step = torch.from_numpy(first_step)
+        self.pairs = int((weight[others] * (ranking.length + 1 - first_step)).sum())
         before = np.concatenate([[0], np.cumsum(weight[others])])
         self.pairs_of_step = torch.from_numpy(before[self.ends]).to(dtype)
 
@@ -102,9 +106,9 @@ def entry_loss(
     check(name, LOSSES, "loss")
     check(surrogate, SURROGATES, "surrogate")
     check(reduction, REDUCTIONS, "reduction")
-    if values.shape != (tables.length + 1,) or scores.shape != tables.state.shape:
+    if values.shape != tables.lengths.shape or scores.shape != tables.state.shape:
         found = f"{len(values)} values and {len(scores)} scores"
-        raise PlanrankError(f"found {found}, expected {tables.length + 1} and {len(tables.state)}")
+        raise PlanrankError(f"found {found}, expected {len(tables.lengths)} and {len(tables.state)}")
     if name in SEARCH_OF_LOSS:
         if tables.pairs == 0:
             return 0 * (values.sum() + scores.sum())
@@ -149,7 +153,7 @@ class RankedPairs(torch.autograd.Function):
 
 def bellman(q: Tensor, along: Tensor, tables: EntryTables, reduction: str) -> Tensor:
     """After the last action comes the goal, which has bounds (0) but no actions to look at."""
-    lowest = q.new_full((tables.length + 1,), torch.inf).scatter_reduce(0, tables.state, tables.cost + q, "amin")
+    lowest = q.new_full((len(tables.lengths),), torch.inf).scatter_reduce(0, tables.state, tables.cost + q, "amin")
     after = tables.cost_to_goal[1:]
     progress = torch.relu(lowest[1 : tables.length] - along[:-1])
     below, above = torch.relu(after - along), torch.relu(along - 2 * after)
@@ -160,7 +164,7 @@ def bellman(q: Tensor, along: Tensor, tables: EntryTables, reduction: str) -> Te
 def levin(values: Tensor, scores: Tensor, tables: EntryTables, reduction: str) -> Tensor:
     many = torch.from_numpy(np.log(tables.counts)).to(scores.dtype)
     logs = log_softmax(many - scores, tables.lengths, torch) - many
-    return reduce(-logs[tables.chosen], reduction) + reduce((values - tables.cost_to_goal) ** 2, reduction)
+    return reduce(-logs[tables.chosen], reduction) + reduce((values[: tables.length + 1] - tables.cost_to_goal) ** 2, reduction)
 
 
 def entry_violations(values: Tensor, scores: Tensor, tables: EntryTables, alpha: float, beta: float) -> tuple[int, int]:

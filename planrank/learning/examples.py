@@ -31,14 +31,14 @@ class Example:
     prepared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
-def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False) -> Example:
+def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False, detours: int = 0) -> Example:
     """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at.
 
-    Networks that score actions never need those.
+    Networks that score actions never need them all; `detours` is how many they see at each step.
     """
     family = families.get(shape.family_name)
     if getattr(shape, "rank", "states") != "states":
-        entries = entry_ranking_of_plan(task, steps)
+        entries = entry_ranking_of_plan(task, steps, 0 if path_only else detours)
         return Example(entries, family.encode(task, entries.states, shape, entries.actions))
     ranking = ranking_of_plan(task, steps)
     states = ranking.states[: ranking.length + 1] if path_only else ranking.states
@@ -51,13 +51,14 @@ def cached_example(
     steps: list[str],
     shape: Any,
     path_only: bool = False,
+    detours: int = 0,
     folder: Path | None = None,
 ) -> Example:
     """The example of a plan; built once and kept in `folder` (by default in planrank's cache)."""
     folder = folder or paths.cache() / "examples"
     texts = [Path(domain).read_text(), Path(problem).read_text(), "\n".join(steps)]
     options = families.get(shape.family_name).encoding_options(shape)
-    terms = [shape.family_name, options, path_only, paths.sources_digest()]
+    terms = [shape.family_name, options, path_only, detours, paths.sources_digest()]
     key = hashlib.sha256("\0".join([*texts, json.dumps(terms)]).encode()).hexdigest()[:24]
     file = folder / f"{key}.npz"
     if file.exists():
@@ -65,7 +66,7 @@ def cached_example(
             return read_example(file)
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             file.unlink(missing_ok=True)  # damaged: made again
-    example = build_example(load(domain, problem), steps, shape, path_only)
+    example = build_example(load(domain, problem), steps, shape, path_only, detours)
     try:
         files.make_folder(folder)
         write_example(file, example)

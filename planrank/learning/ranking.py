@@ -50,35 +50,45 @@ class Ranking:
 class EntryRanking:
     """What a search over entries (state, action) meets that takes just the actions of a plan s_0 a_1 s_1 … s_l.
 
-    Row i of the actions holds the operators applicable in s_i, what each costs, and in `leads_to` the number of the
-    plan's state that it leads to, -1 if to none; `chosen[i]` is the place in row i of the plan's own.
+    `states` are s_0 … s_l and then detours: states off the plan that a wrong action leads to. Row i of the actions
+    holds the operators applicable in state i (none in a goal, where the search ends), what each costs, and in
+    `leads_to` the number of the plan's state that it leads to, -1 if to none; `chosen[i]` is the place in row i of the
+    plan's own. The entries of state i compete with the plan's from step `first_step[i]` on, counted from 1.
     """
 
-    states: np.ndarray  # (l + 1, words) uint64
+    states: np.ndarray  # (n, words) uint64
     length: int  # l
-    path_g: np.ndarray  # float32 (l + 1,), along the plan
-    cost_to_goal: np.ndarray  # float32 (l + 1,), along the plan
-    action_offsets: np.ndarray  # int32 (l + 1,)
+    g: np.ndarray  # float32 (n,)
+    first_step: np.ndarray  # int32 (n,)
+    action_offsets: np.ndarray  # int32 (n + 1,)
     action: np.ndarray  # int32
     action_cost: np.ndarray  # float32
     leads_to: np.ndarray  # int32
     chosen: np.ndarray  # int32 (l,)
 
     @property
+    def path_g(self) -> np.ndarray:
+        return self.g[: self.length + 1]
+
+    @property
+    def cost_to_goal(self) -> np.ndarray:
+        """Along the plan."""
+        return self.path_g[-1] - self.path_g
+
+    @property
     def actions(self) -> Rows:
-        """Those of each state; the goal, where the search ends, has none."""
-        return Rows(np.append(self.action_offsets, self.action_offsets[-1:]), self.action)
+        return Rows(self.action_offsets, self.action)
 
 
-def entry_ranking_of_plan(task: Task, steps: list[str]) -> EntryRanking:
-    """As `ranking_of_plan`, for a network that ranks actions."""
-    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps))
-    words, path_g, offsets, cost, action, chosen, leads_to = (np.array(julia.view(column)) for column in columns)
+def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0) -> EntryRanking:
+    """As `ranking_of_plan`, for a network that ranks actions, with so many detours at each step, if there are any."""
+    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), detours)
+    words, g, first_step, offsets, cost, action, leads_to, chosen = (np.array(julia.view(column)) for column in columns)
     return EntryRanking(
         states=words.reshape(-1, task.words),
         length=len(chosen),
-        path_g=path_g,
-        cost_to_goal=path_g[-1] - path_g,
+        g=g,
+        first_step=first_step,
         action_offsets=offsets,
         action=action,
         action_cost=cost,

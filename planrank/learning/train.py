@@ -79,7 +79,7 @@ def one_by_one(
     for candidate in candidates(config):
         if candidate.architecture != architecture:
             architecture = candidate.architecture
-            examples = examples_of(data, architecture, config.loss, say)
+            examples = examples_of(data, candidate, say)
         place = place_of(candidate, folder, resume)
         outcome = trainer.run(candidate, signature, examples, tasks, digest, place, resume)
         if outcome.figures is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planrank.choices import PATH_LOSSES
+from planrank.choices import PATH_LOSSES, RANKING_LOSSES
 from planrank.console import Progress, track
 from planrank.errors import PlanrankError
 from planrank.files import write_text
@@ -137,12 +137,15 @@ def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> N
     write_text(file, json.dumps({"terms": terms, "failed": failed}, indent=1) + "\n")
 
 
-def examples_of(data: TrainingData, architecture: Any, loss: str, say: Callable[[str], None]) -> dict[str, Example]:
+def examples_of(data: TrainingData, config: TrainConfig, say: Callable[[str], None]) -> dict[str, Example]:
     """By the name of the problem. One that cannot be made is named and left out."""
+    options: dict[str, Any] = {"path_only": config.loss in PATH_LOSSES, "detours": config.detours}
+    if config.loss not in RANKING_LOSSES:
+        options["detours"] = 0
     found = {}
     for instance, plan in track(data.training, "examples"):
         try:
-            example = cached_example(instance.domain, instance.problem, plan.steps, architecture, loss in PATH_LOSSES)
+            example = cached_example(instance.domain, instance.problem, plan.steps, config.architecture, **options)
         except PlanrankError as e:
             say(f"{instance.plan_file}: {e.message}; left out")
             continue

@@ -173,8 +173,8 @@ def family_of(header: Header, file: Path) -> Family:
 
 
 def architecture_of(header: Header, file: Path) -> dict[str, Any]:
-    """The options of the architecture. Files older than the ranking of actions rank states, or have a policy that saw
-    too little of an action to be any good."""
+    """The options of the architecture, with those that older files do not name as they were then. Files older than the
+    ranking of actions rank states, or have a policy that saw too little of an action to be any good."""
     try:
         options = json.loads(header["architecture"])
         old_policy = options.pop("policy", False)
@@ -183,7 +183,8 @@ def architecture_of(header: Header, file: Path) -> dict[str, Any]:
     if old_policy:
         message = "this model has a policy of an older kind; train it again with `planrank train --loss levin`"
         raise PlanrankError(message, file=str(file))
-    return {"rank": "states"} | options if header.get("family", "hypergraph") == "hypergraph" else options
+    before = {"rank": "states", "distances": False} if header.get("family", "hypergraph") == "hypergraph" else {}
+    return before | options
 
 
 def damaged(file: Path) -> PlanrankError:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from planrank.choices import RANKS
+from planrank.errors import PlanrankError
 from planrank.options import check_fields, option
 
 if TYPE_CHECKING:
@@ -18,15 +19,17 @@ POOLINGS = ("sum", "mean", "max")
 RECEIVERS = ("adds", "effects", "all")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
+DISTANCE_FEATURES = 2  # whether there is a way to the goal, how far it is
 EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """`messages` pools what arrives at a vertex, `pooling` the vertices of a state.
+    """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
+    scores of its actions.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
-    pooled messages and, with `residual`, what it was before. `receivers` are the facts an action adds, as in the paper;
+    pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both. `receivers` are the facts an action adds, as in the paper;
     effects: all it changes; all: those it needs and adds, and its message is made of these too, so that a place hears
     of what is to be done there. Files older than `rank` have `policy` in its place.
     """
@@ -34,12 +37,19 @@ class Architecture:
     family_name: ClassVar[str] = "hypergraph"
 
     layers: int = option(2, "Rounds of messages.", least=1, most=64)
+    shared: bool = option(False, "Whether the layers after the first have their weights in common; needs mixing.")
     dim: int = option(32, "Size of the embeddings.", least=1, most=4096)
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
-    pooling: tuple[str, ...] = option(("sum", "max"), "Pooling over the vertices.", choices=POOLINGS)
+    pooling: tuple[str, ...] = option(("mean", "max"), "Pooling over the vertices, for values.", choices=POOLINGS)
+    context: tuple[str, ...] = option(
+        ("mean", "max"), "Pooling over the vertices, for the scores of actions.", choices=POOLINGS
+    )
     receivers: str = option("all", "Facts that get an action's message.", choices=RECEIVERS)
+    distances: bool = option(
+        True, "Whether a network sees how many steps a fact is from a goal, changing one argument at a time."
+    )
     rank: str = option(
         "actions",
         "What is ranked: the actions of a state, with one evaluation an expansion; states, as in the paper, with one "
@@ -49,6 +59,22 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.shared and not (self.residual and self.mixing):
+            raise PlanrankError("layers that share their weights need residual connections and mixing")
+
+    def weights_of_layer(self, number: int) -> int:
+        """The layer whose weights it has; layers and their weights are counted from 0."""
+        return min(number, 1) if self.shared else number
+
+    @property
+    def vertex_features(self) -> int:
+        return VERTEX_FEATURES + self.distances * DISTANCE_FEATURES
+
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """All poolings over the vertices."""
+        used = self.pooling + self.context if self.scores_actions else self.pooling
+        return tuple(kind for kind in POOLINGS if kind in used)
 
     @property
     def scores_actions(self) -> bool:
@@ -70,7 +96,7 @@ GRID = [
 
 def vertex_widths(signature: HypergraphSignature, shape: Architecture) -> list[int]:
     """Numbers that describe a vertex before the first layer and after each; unused ones are zero."""
-    widths = [VERTEX_FEATURES]
+    widths = [shape.vertex_features]
     arriving = max((len(r) for r in signature.relations(shape.receivers).values()), default=0)
     for _ in range(shape.layers):
         before = widths[-1] if shape.residual else 0
@@ -84,7 +110,7 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
     shapes: dict[str, tuple[int, ...]] = {}
     widths = vertex_widths(signature, shape)
     relations = signature.relations(shape.receivers)
-    for layer in range(shape.layers):
+    for layer in range(shape.weights_of_layer(shape.layers - 1) + 1):
         for kind in range(len(signature.edges)):
             inputs = signature.senders(kind, shape.receivers) * widths[layer] + EDGE_FEATURES
             shapes[f"layer{layer}.edge{kind}.map"] = (inputs, shape.dim)
@@ -94,8 +120,8 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
                 inputs = len(relations[name]) * len(shape.messages) * shape.dim + shape.residual * widths[layer]
                 shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
                 shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
-    pooled = len(signature.predicates) * len(shape.pooling) * widths[-1]
-    shapes["head.hidden.map"] = (pooled, shape.dim)
+    pooled = len(signature.predicates) * widths[-1]
+    shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
     shapes["head.hidden.bias"] = (shape.dim,)
     shapes["head.value.map"] = (shape.dim, 1)
     shapes["head.value.bias"] = (1,)
@@ -105,6 +131,8 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
             inputs = (len(edge.tails) + len(edge.heads)) * widths[-1] + EDGE_FEATURES
             shapes[f"action{kind}.map"] = (inputs, shape.dim)
             shapes[f"action{kind}.bias"] = (shape.dim,)
+        shapes["actions.context.map"] = (len(shape.context) * pooled, shape.dim)
+        shapes["actions.context.bias"] = (shape.dim,)
         shapes["actions.state.map"] = (shape.dim, shape.dim)
         shapes["actions.score.map"] = (shape.dim, 1)
     return shapes

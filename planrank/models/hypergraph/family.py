@@ -46,7 +46,7 @@ class HypergraphFamily(Family):
         return weights
 
     def encoding_options(self, architecture: Architecture) -> dict[str, Any]:
-        names = ("layers", "residual", "receivers", "scores_actions")
+        names = ("layers", "residual", "receivers", "distances", "scores_actions")
         return {name: getattr(architecture, name) for name in names}
 
     def encode(self, task: Task, states: np.ndarray, architecture: Architecture, actions: Rows | None = None) -> Arrays:

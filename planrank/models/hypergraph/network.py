@@ -15,9 +15,17 @@ from planrank.models.hypergraph.architecture import Architecture, vertex_widths
 from planrank.models.hypergraph.signature import HypergraphSignature
 
 
-def vertex_features(flags: np.ndarray) -> np.ndarray:
-    """In the state, in the goal, in the goal as false; the bits Julia numbers vertices by."""
-    return np.stack([flags & 1, (flags >> 1) & 1, (flags >> 2) & 1], axis=1).astype(np.float32)
+SHARED_SCALE = 0.5**0.5  # keeps the size of sums of two
+
+
+def vertex_features(flags: np.ndarray, width: int) -> np.ndarray:
+    """In the state, in the goal, in the goal as false, from the bits Julia numbers vertices by; and, if `width` is larger,
+    whether there is a way to the goal and how far it is, in tens of steps."""
+    columns = [flags & 1, (flags >> 1) & 1, (flags >> 2) & 1]
+    if width > len(columns):
+        way = flags >> 3
+        columns += [way > 0, np.maximum(way - 1, 0) / 10]
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 def forward(
@@ -28,12 +36,13 @@ def forward(
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
-    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts))], widths[0])
+    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, widths[0]))], widths[0])
     for number, layer in enumerate(parts.layers):
+        name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
         for group in layer.edges:
             inputs = edge_inputs(arithmetic, vertices, group, widths[number])
-            rows = arithmetic.relu(dense(weights, f"layer{number}.edge{group.kind}", inputs))
+            rows = arithmetic.relu(dense(weights, f"{name}.edge{group.kind}", inputs))
             blocks.append((group.ids, rows))
         messages = arithmetic.store("messages", number, blocks, shape.dim)
         pooled = arithmetic.pool(messages, layer.bags, shape.messages)
@@ -45,14 +54,21 @@ def forward(
                 columns.append(arithmetic.select(vertices, group.before))
             rows = arithmetic.concat(columns)
             if shape.mixing:
-                rows = arithmetic.relu(dense(weights, f"layer{number}.vertex{group.kind}", rows))
+                rows = arithmetic.relu(dense(weights, f"{name}.vertex{group.kind}", rows))
+                if shape.shared and number > 0:
+                    rows = (rows + columns[1]) * SHARED_SCALE
             else:
                 rows = arithmetic.widen(rows, widths[number + 1])
             blocks.append((group.ids, rows))
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
-    pooled = arithmetic.pool(vertices, parts.readout, shape.pooling)
-    pooled = pooled.reshape(-1, len(signature.predicates) * pooled.shape[1])
-    hidden = arithmetic.relu(dense(weights, "head.hidden", pooled))
+    pooled = arithmetic.pool(vertices, parts.readout, shape.readout)
+    pooled = pooled.reshape(-1, len(signature.predicates), len(shape.readout), widths[-1])
+
+    def seen(kinds: tuple[str, ...]) -> Any:
+        chosen = pooled if kinds == shape.readout else pooled[:, :, [shape.readout.index(kind) for kind in kinds]]
+        return chosen.reshape(len(pooled), -1)
+
+    hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
     values = dense(weights, "head.value", hidden)[:, 0]
     if not shape.scores_actions:
         return values, None
@@ -62,7 +78,8 @@ def forward(
         blocks.append((group.ids, dense(weights, f"action{group.kind}", inputs)))
     actions = arithmetic.store("actions", 0, blocks, shape.dim)
     # What an action is does not depend on the rest of the state, so that is added after the distinct ones are known.
-    context = arithmetic.select(hidden @ weights["actions.state.map"], parts.actions.states)
+    context = arithmetic.relu(dense(weights, "actions.context", seen(shape.context))) @ weights["actions.state.map"]
+    context = arithmetic.select(context, parts.actions.states)
     rows = arithmetic.relu(arithmetic.select(actions, parts.actions.ids) + context)
     return values, (rows @ weights["actions.score.map"])[:, 0]
 

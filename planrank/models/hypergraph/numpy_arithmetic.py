@@ -43,8 +43,8 @@ class NumpyArithmetic:
     def begin(self, parts: Parts) -> None:
         self.edge_features.extend([(None, parts.features)])
 
-    def first_vertices(self, parts: Parts) -> np.ndarray:
-        return vertex_features(parts.flags)
+    def first_vertices(self, parts: Parts, width: int) -> np.ndarray:
+        return vertex_features(parts.flags, width)
 
     def store(self, name: str, layer: int, blocks: Blocks, width: int) -> np.ndarray:
         table = self.tables.get((name, layer))

@@ -158,7 +158,7 @@ class TorchArithmetic:
     def store(self, name: str, layer: int, blocks: list[Any], width: int) -> torch.Tensor:
         return torch.cat([torch.zeros(1, width, dtype=self.dtype), *(rows for _, rows in blocks)])
 
-    def first_vertices(self, parts: Any) -> torch.Tensor:
+    def first_vertices(self, parts: Any, width: int) -> torch.Tensor:
         return parts.flags
 
     def select(self, table: torch.Tensor, selection: Selection) -> torch.Tensor:
@@ -211,13 +211,13 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
-    pooling: Any = Pooling(readout, vertex_count, shape.pooling, dtype)
+    pooling: Any = Pooling(readout, vertex_count, shape.readout, dtype)
     action_rank, action_count = ranks(parts.actions.groups)
     ids: Any = Selection(action_rank[parts.actions.ids], action_count, dtype)
     states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths), dtype)
     groups = [prepared(group) for group in parts.actions.groups]
     actions = replace(parts.actions, groups=groups, ids=ids, states=states)
-    flags: Any = torch.as_tensor(vertex_features(parts.flags), dtype=dtype)
+    flags: Any = torch.as_tensor(vertex_features(parts.flags, shape.vertex_features), dtype=dtype)
     return replace(parts, flags=flags, layers=layers, readout=pooling, actions=actions)
 
 
