@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planrank.choices import CERTIFIED_SEARCHES, HEURISTICS
-from planrank.cli.options import PDDL_FILE, limit_options, write_json
+from planrank.choices import CERTIFIED_SEARCHES
+from planrank.cli.options import PDDL_FILE, HeuristicName, limit_options, write_json
 from planrank.cli.solve import shows_counters
 from planrank.errors import PlanrankError
 
@@ -29,7 +29,7 @@ SHOWN_FACTS = 4
 @click.argument("domain", type=PDDL_FILE)
 @click.argument("problem", type=PDDL_FILE)
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A trained model.")
-@click.option("--heuristic", type=click.Choice(HEURISTICS), help="A classical heuristic in place of a model.")
+@click.option("--heuristic", type=HeuristicName(), help="A classical heuristic in place of a model.")
 @click.option("--plan", type=click.Path(path_type=Path), metavar="FILE", help="Ask for this plan only.")
 @click.option(
     "--search",

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @click.option("--model", "models", type=Names(), default="", metavar="FILE,…", help="Trained models.")
 @click.option("--search", "searches", type=Names(SEARCHES), default="gbfs", show_default=True, metavar="NAME,…",
               help=f"Any of {', '.join(SEARCHES)}.")  # fmt: skip
-@click.option("--heuristics", type=Names(HEURISTICS), default="ff,blind", show_default=True, metavar="NAME,…",
+@click.option("--heuristics", type=Names((*HEURISTICS, "table")), default="ff,blind", show_default=True,
+              metavar="NAME,…",
               help="Classical heuristics to compare with.")  # fmt: skip
 @click.option("--split", "part", type=click.Choice(["test", "validation", "train", "all"]), default="test",
               show_default=True, help="Which part of the problems.")  # fmt: skip

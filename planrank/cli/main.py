@@ -17,6 +17,7 @@ from planrank.cli.generate import generate
 from planrank.cli.inspect import ground, validate
 from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
+from planrank.cli.levels import import_
 from planrank.cli.solve import solve
 from planrank.cli.train import train
 from planrank.errors import Exit, PlanrankError, printable
@@ -36,7 +37,7 @@ def cli() -> None:
     """Learn planning heuristics that rank states, and search with them."""
 
 
-for command in (setup, doctor, generate, label, train, solve, evaluate, certify, validate, ground):
+for command in (setup, doctor, generate, import_, label, train, solve, evaluate, certify, validate, ground):
     cli.add_command(command)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from planrank.choices import HEURISTICS
+
 Command = Callable[..., Any]
 PDDL_FILE = click.Path(path_type=Path)
 
@@ -26,9 +28,24 @@ class Names(click.ParamType):
             return value
         words = tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
         for word in words:
-            if self.known is not None and word not in self.known:
+            # table:FILE goes with the names of heuristics.
+            if self.known is not None and word.partition(":")[0] not in self.known:
                 self.fail(f"unknown name {word!r}, expected {', '.join(self.known)}", param, ctx)
         return words
+
+
+class HeuristicName(click.ParamType):
+    """A classical heuristic, or a table of numbers: the domain's own or table:FILE."""
+
+    name = "heuristic"
+
+    def get_metavar(self, *_: Any) -> str:
+        return f"[{'|'.join(HEURISTICS)}|table[:FILE]]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in HEURISTICS and value != "table" and not str(value).startswith("table:"):
+            self.fail(f"unknown heuristic {value!r}, expected {', '.join(HEURISTICS)}, table or table:FILE", param, ctx)
+        return value
 
 
 def limit_options(command: Command) -> Command:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planrank.choices import HEURISTICS, SEARCHES, TIES
-from planrank.cli.options import PDDL_FILE, limit_options, write_json
+from planrank.choices import SEARCHES, TIES
+from planrank.cli.options import PDDL_FILE, HeuristicName, limit_options, write_json
 
 if TYPE_CHECKING:
     from planrank.console import Progress
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(
     "--heuristic",
-    type=click.Choice(HEURISTICS),
+    type=HeuristicName(),
     help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
 )
 @click.option(

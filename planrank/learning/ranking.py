@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -45,6 +47,34 @@ class Ranking:
         there = (self.open_from <= step) & (step < self.open_until)
         return there if later_on_path else there & ~self.open_later_on_path
 
+    def window(self, first: int, last: int) -> Ranking:
+        """The same from s_first to s_last, for a search that begins with s_first and knows nothing from before."""
+        kept = (self.open_from > first) & (self.open_from <= last)
+        rows = slice(self.child_offsets[first], self.child_offsets[last])
+        path = np.arange(first, last + 1)
+        used = np.union1d(self.open_state[kept], self.child_state[rows])
+        order = np.concatenate([path, np.setdiff1d(used, path)])
+        number = np.full(len(self.states), -1, np.int32)
+        number[order] = np.arange(len(order))
+        offsets = self.child_offsets[first : last + 1] - self.child_offsets[first]
+        return Ranking(
+            states=self.states[order],
+            length=last - first,
+            path_g=self.path_g[first : last + 1] - self.path_g[first],
+            cost_to_goal=self.cost_to_goal[first : last + 1],
+            open_state=number[self.open_state[kept]],
+            open_from=self.open_from[kept] - np.int32(first),
+            open_until=np.minimum(self.open_until[kept], last + 1).astype(np.int32) - np.int32(first),
+            open_g=self.open_g[kept] - self.path_g[first],
+            open_later_on_path=self.open_later_on_path[kept],
+            child_offsets=offsets,
+            child_state=number[self.child_state[rows]],
+            child_cost=self.child_cost[rows],
+            action_offsets=offsets,
+            action=self.action[rows],
+            chosen=self.chosen[first:last],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class EntryRanking:
@@ -68,6 +98,36 @@ class EntryRanking:
     def actions(self) -> Rows:
         """Those of each state; the goal, where the search ends, has none."""
         return Rows(np.append(self.action_offsets, self.action_offsets[-1:]), self.action)
+
+    def window(self, first: int, last: int) -> EntryRanking:
+        """The same from s_first to s_last. An action that leads to a state of the plan outside of the window is said to
+        lead to the nearest one in it."""
+        rows = slice(self.action_offsets[first], self.action_offsets[last])
+        leads_to = self.leads_to[rows]
+        nearest = np.clip(leads_to, first, last) - first
+        return EntryRanking(
+            states=self.states[first : last + 1],
+            length=last - first,
+            path_g=self.path_g[first : last + 1] - self.path_g[first],
+            cost_to_goal=self.cost_to_goal[first : last + 1],
+            action_offsets=self.action_offsets[first : last + 1] - self.action_offsets[first],
+            action=self.action[rows],
+            action_cost=self.action_cost[rows],
+            leads_to=np.where(leads_to < 0, -1, nearest).astype(np.int32),
+            chosen=self.chosen[first:last],
+        )
+
+
+AnyRanking = TypeVar("AnyRanking", Ranking, EntryRanking)
+
+
+def windows(ranking: AnyRanking, most: int) -> list[AnyRanking]:
+    """A long plan in pieces of about the same length, none with more than `most` steps; 0: the whole plan."""
+    count = -(-ranking.length // most) if most else 1
+    if count == 1:
+        return [ranking]
+    ends = [round(i * ranking.length / count) for i in range(count + 1)]
+    return [ranking.window(first, last) for first, last in pairwise(ends)]
 
 
 def entry_ranking_of_plan(task: Task, steps: list[str]) -> EntryRanking:

@@ -53,7 +53,7 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
         for candidate in candidates(config):
             if candidate.architecture != architecture:
                 architecture = candidate.architecture
-                examples = examples_of(data, architecture, config.loss, say)
+                examples = examples_of(data, architecture, config.loss, say, config.window)
             place = folder / name_of(candidate)
             make_folder(place)
             if not resume:

@@ -14,7 +14,7 @@ from planrank.console import Progress, track
 from planrank.errors import PlanrankError
 from planrank.files import write_text
 from planrank.learning.config import TrainConfig
-from planrank.learning.examples import Example, cached_example
+from planrank.learning.examples import Example, cached_examples
 from planrank.models import families
 from planrank.models.signature import Signature
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
@@ -137,16 +137,23 @@ def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> N
     write_text(file, json.dumps({"terms": terms, "failed": failed}, indent=1) + "\n")
 
 
-def examples_of(data: TrainingData, architecture: Any, loss: str, say: Callable[[str], None]) -> dict[str, Example]:
-    """By the name of the problem. One that cannot be made is named and left out."""
-    found = {}
+def examples_of(
+    data: TrainingData, architecture: Any, loss: str, say: Callable[[str], None], window: int = 0
+) -> dict[str, Example]:
+    """By the name of the problem. One that cannot be made is named and left out. Plans with more steps than `window`
+    make several."""
+    found, reason = {}, ""
     for instance, plan in track(data.training, "examples"):
         try:
-            example = cached_example(instance.domain, instance.problem, plan.steps, architecture, loss in PATH_LOSSES)
+            examples = cached_examples(
+                instance.domain, instance.problem, plan.steps, architecture, loss in PATH_LOSSES, window
+            )
         except PlanrankError as e:
-            say(f"{instance.plan_file}: {e.message}; left out")
+            reason = e.message
+            say(f"{instance.plan_file}: {reason}; left out")
             continue
-        found[str(instance.problem)] = example
+        for i, example in enumerate(examples):
+            found[str(instance.problem) + (f" (part {i + 1})" if len(examples) > 1 else "")] = example
     if not found:
-        raise PlanrankError("no plan can be learned from", file=str(data.training[0][0].problem.parent))
+        raise PlanrankError(f"no plan can be learned from: {reason}", file=str(data.training[0][0].problem.parent))
     return found

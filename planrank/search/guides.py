@@ -12,6 +12,7 @@ from planrank.models import library
 from planrank.models.model import Model
 from planrank.search.forward import Evaluator
 from planrank.search.heuristic import Heuristic
+from planrank.search.table import is_table
 from planrank.task import Task
 
 
@@ -26,8 +27,8 @@ class Guide:
 
     @classmethod
     def of_heuristic(cls, name: str) -> Guide:
-        if name not in HEURISTICS:
-            raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}")
+        if name not in HEURISTICS and not is_table(name):
+            raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}, table, table:FILE")
         return cls(name, heuristic=name)
 
     @classmethod
