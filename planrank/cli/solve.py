@@ -63,8 +63,9 @@ if TYPE_CHECKING:
 @click.option(
     "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."
 )
+@click.option("--show", is_flag=True, help="Draw the states of the plan, for domains with [[picture]] in grid.toml.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
-def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **options: Any) -> None:
+def solve(domain: Path, problem: Path, plan_file: str, show: bool, json_file: str | None, **options: Any) -> None:
     """Find a plan for PROBLEM of DOMAIN, validate it and write it down."""
     from planrank import files
     from planrank.console import Progress
@@ -76,6 +77,8 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     for file in (plan_file, json_file):
         if file not in (None, "-"):
             files.check_writable(Path(file))
+    if show:
+        check_can_be_shown(domain, problem)
     with Progress("searching") as progress:
         shown = shows_counters(progress)
         result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
@@ -92,6 +95,8 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
         print(f"Plan length: {result.plan_length} step(s).\nPlan cost: {cost_text(result.plan_cost)}", file=log)
     else:
         print(f"No plan: {result.status}; {result.reason}.", file=log)
+    if show and result.plan is not None:
+        print(drawn(domain, problem, result.plan), file=log)
     counters = result.statistics
     print(
         f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).\n"
@@ -104,10 +109,27 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     sys.exit(EXIT_OF_STATUS[result.status])
 
 
+def check_can_be_shown(domain: Path, problem: Path) -> None:
+    """Before a long search rather than after it."""
+    from planrank.pictures import Picture
+    from planrank.task import load
+
+    Picture(load(domain, problem))
+
+
+def drawn(domain: Path, problem: Path, plan: list[str]) -> str:
+    import shutil
+
+    from planrank.pictures import drawn_plan
+    from planrank.task import load
+
+    return drawn_plan(load(domain, problem), plan, shutil.get_terminal_size().columns)
+
+
 def described_guide(result: Result) -> str:
     kind, _, name = result.heuristic.partition(":")
-    if not name:
-        return kind or "none chosen yet"
+    if kind != "model":
+        return result.heuristic or "none chosen yet"
     return f"model {name} ({result.model_file})"
 
 

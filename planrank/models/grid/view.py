@@ -35,7 +35,7 @@ from planrank.task import Task
 
 NAME = "grid.toml"
 CELL, TARGET = "?cell", "?target"
-KEYS = {"places", "agent", "planes", "actions"}
+KEYS = {"places", "agent", "planes", "actions", "picture"}  # the last is for planrank/pictures.py
 PLANE_KEYS = {"place", "displacement", "one_hot", *SOURCES}
 
 
