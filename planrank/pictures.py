@@ -35,6 +35,8 @@ CELL = "?cell"
 WALL, BLANK = "#", " "
 MOST_SHOWN = 24  # states of a plan
 
+Drawn = tuple[tuple[int, int], str]  # where, and which mark
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -56,11 +58,12 @@ class Picture:
         self.task, self.file = task, file
         self.places = Places(content.get("places"), file).of(atoms.objects)
         layers = [self._layer(table, atoms) for table in content["picture"]]
-        self.fixed: list[list[tuple[tuple[int, int], str]]] = []
-        self.of_fact: list[dict[int, list[tuple[tuple[int, int], str]]]] = []
+        self.fixed: list[list[Drawn]] = []
+        self.of_fact: list[dict[int, list[Drawn]]] = []
         self.over = [layer.over for layer in layers]
         for layer in layers:
-            fixed, moving = [], dict[int, list[tuple[tuple[int, int], str]]]()
+            fixed: list[Drawn] = []
+            moving: dict[int, list[Drawn]] = {}
             for fact, binding in atoms.matches(layer.patterns):
                 if binding[CELL] in self.places:
                     drawn = (self.places[binding[CELL]], mark_of(layer.mark, binding))

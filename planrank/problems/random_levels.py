@@ -44,14 +44,14 @@ def random_room(rng: random.Random, side: int, boxes: int) -> set[Cell]:
     inside = range(1, side - 1)
     cell, step = (rng.choice(inside), rng.choice(inside)), rng.choice(STEPS)
     room = {cell}
-    enough = min((34 + 3 * (boxes - 3)) * rng.uniform(0.8, 1.2) / 64, 0.8) * (side - 2) ** 2
+    enough = min((34 + 3 * (boxes - 3)) * rng.uniform(0.5, 1.2) / 64, 0.8) * (side - 2) ** 2
     while len(room) < enough:
         if rng.random() < 0.35:
             step = rng.choice(STEPS)
         there = moved(cell, step)
         cell = there if there[0] in inside and there[1] in inside else cell
         room.add(cell)
-        if rng.random() < 0.5:
+        if rng.random() < 0.8:
             beside = moved(cell, rng.choice(STEPS))
             if beside[0] in inside and beside[1] in inside:
                 room.add(beside)
