@@ -95,7 +95,7 @@ def weight_shapes(signature: GridSignature, shape: GridArchitecture) -> dict[str
                 add(f"everywhere{i}", 2 * WIDTH, WIDTH)
     elif shape.network == "map":
         convolution("first", planes, WIDTH)
-        convolution("again0", WIDTH + planes, WIDTH)
+        convolution("again0", (2 if signature.has_links else 1) * WIDTH + planes, WIDTH)
         convolution("again1", WIDTH, WIDTH)
     else:
         for i in range(COAT_CONVOLUTIONS):

@@ -81,6 +81,8 @@ class GridFamily(Family):
             state, index, number = images.sparse(states)
             own = {"shape": np.array([images.height, images.width], np.int32), "constant": images.constant}
             own |= {"state": state.astype(np.int32), "index": index.astype(np.int32), "number": number}
+            if architecture.network == "map":
+                own["links"] = images.links
             if architecture.pooled == "cell":
                 own["agents"] = images.agents(states)
             if actions is not None:
@@ -126,7 +128,8 @@ class GridFamily(Family):
                 if len(ids):
                     groups.append(ActionGroup(kind, ids, own["of_state"][ids], own["cells"][ids, :places]))
         seen = Seen(images, height * width, states, own.get("agents"), groups, actions)
-        return read(arithmetic, weights, shape, features(arithmetic, weights, shape, images), seen)
+        links = own.get("links") if model.signature.has_links else None
+        return read(arithmetic, weights, shape, features(arithmetic, weights, shape, images, links), seen)
 
     def scored_actions(self, inputs: Prepared) -> ScoredActions:
         """Every action has a score of its own."""

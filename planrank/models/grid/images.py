@@ -36,6 +36,7 @@ class Images:
     numbers: np.ndarray  # … float32, and how much
     cells: np.ndarray  # int32 (operators, most places of an action): pixels of the places of each operator, or -1
     agent: np.ndarray  # int32 (facts,): the pixel of the agent if the fact says where it is, else -1
+    links: np.ndarray  # int64 (2, links): pixels, and those they are linked to
 
     @property
     def size(self) -> int:
@@ -93,6 +94,10 @@ class Painter:
         if view.agent is not None:
             found = [(fact, binding[CELL]) for fact, binding in atoms.matches({"state": view.agent})]
             self.agent = [(fact, *self.places[name]) for fact, name in found if name in self.places]
+        self.links = []
+        if view.links is not None:
+            pairs = [(binding[CELL], binding[TARGET]) for _, binding in atoms.matches({"static": view.links})]
+            self.links = [(*self.places[a], *self.places[b]) for a, b in pairs if {a, b} <= self.places.keys()]
         self.operator_places = places_of_operators(task, view, [self.places.get(name) for name in atoms.objects])
 
     def images(self, turn: int = 0) -> Images:
@@ -132,7 +137,9 @@ class Painter:
         at = self.operator_places
         cells = np.where(at[:, :, 0] < 0, -1, pixels(at[:, :, 0], at[:, :, 1])).astype(np.int32)
         rows = Rows(offsets, place[moving][order])
-        return Images(height, width, constant, rows, value[moving][order], cells, agent)
+        linked = np.array(self.links, np.int64).reshape(-1, 4).T
+        links = np.stack([pixels(linked[0], linked[1]), pixels(linked[2], linked[3])])
+        return Images(height, width, constant, rows, value[moving][order], cells, agent, links)
 
 
 def displaced(

@@ -42,8 +42,8 @@ class Seen:
     count: int  # of the actions
 
 
-def features(arithmetic: Any, weights: Any, shape: GridArchitecture, images: Any) -> Any:
-    """The image that values and scores are read from."""
+def features(arithmetic: Any, weights: Any, shape: GridArchitecture, images: Any, links: Any = None) -> Any:
+    """The image that values and scores are read from. `links` are those of a map, None if its view has none."""
     relu = arithmetic.relu
 
     def convolved(name: str, image: Any) -> Any:
@@ -61,7 +61,8 @@ def features(arithmetic: Any, weights: Any, shape: GridArchitecture, images: Any
     if shape.network == "map":
         image = relu(convolved("first", images))
         for _ in range(arithmetic.extent(images)):
-            more = relu(convolved("again0", arithmetic.stacked([image, images])))
+            parts = [image, images] if links is None else [image, arithmetic.linked(image, links), images]
+            more = relu(convolved("again0", arithmetic.stacked(parts)))
             image = relu(image + convolved("again1", more))
         return image
     image = None

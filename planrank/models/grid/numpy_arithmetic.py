@@ -27,6 +27,12 @@ class NumpyArithmetic:
         most = max(len(image) for image in images)
         return np.concatenate([np.broadcast_to(i, (most, *i.shape[1:])) for i in images], axis=3)
 
+    def linked(self, image: np.ndarray, links: np.ndarray) -> np.ndarray:
+        """Each pixel as that which it is linked to, or nothing."""
+        found = np.zeros_like(image)
+        self.table(found)[links[0]] = self.table(image)[links[1]]
+        return found
+
     def concat(self, rows: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(rows, axis=1)
 

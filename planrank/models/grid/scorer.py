@@ -26,7 +26,8 @@ class GridScorer:
         self.map: np.ndarray | None = None
         if shape.network == "map":
             fixed = self.images.constant.reshape(1, self.images.height, self.images.width, -1)
-            self.map = features(self.arithmetic, model.weights, shape, fixed)
+            links = self.images.links if model.signature.has_links else None
+            self.map = features(self.arithmetic, model.weights, shape, fixed, links)
         names = list(model.signature.places_of_actions)
         self.places = list(model.signature.places_of_actions.values())
         kinds = np.array([names.index(name) for name in task.names("schemas")], np.int32)

@@ -25,8 +25,8 @@ class GridSignature(Signature):
         return {words[1]: int(words[2]) for words in self.lines if words[0] == "action"}
 
     @property
-    def has_agent(self) -> bool:
-        return any(words[0] == "agent" and words[1] != "-" for words in self.lines)
+    def has_links(self) -> bool:
+        return any(words[0] == "links" for words in self.lines)
 
 
 def signature_of(task: Task, view: View | None) -> GridSignature:

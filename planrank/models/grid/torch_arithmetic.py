@@ -21,6 +21,10 @@ class TorchArithmetic:
         most = max(len(image) for image in images)
         return torch.cat([image.expand(most, -1, -1, -1) for image in images], dim=1)
 
+    def linked(self, image: Tensor, links: Tensor) -> Tensor:
+        flat = image.flatten(2)
+        return torch.zeros_like(flat).index_copy(2, links[0], flat[:, :, links[1]]).view(image.shape)
+
     def concat(self, rows: list[Tensor]) -> Tensor:
         return torch.cat(rows, dim=1)
 

@@ -2,6 +2,7 @@
 
     places = "p_{column}_{row}"     # the names of objects that are places; all others are none
     agent = "(at ?cell)"            # optional: the fact that says where the one agent is
+    links = "(twin ?cell ?target)"  # optional, for maps: what is far away, but near in steps; it never changes
 
     [[planes]]                      # 1 on every place
     place = true
@@ -35,7 +36,7 @@ from planrank.task import Task
 
 NAME = "grid.toml"
 CELL, TARGET = "?cell", "?target"
-KEYS = {"places", "agent", "planes", "actions", "picture"}  # the last is for planrank/pictures.py
+KEYS = {"places", "agent", "links", "planes", "actions", "picture"}  # the last is for planrank/pictures.py
 PLANE_KEYS = {"place", "displacement", "one_hot", *SOURCES}
 
 
@@ -72,11 +73,13 @@ class View:
     planes: tuple[Plane, ...]
     actions: dict[str, tuple[int, ...]]
     agent: Pattern | None
+    links: Pattern | None
 
     @property
     def lines(self) -> list[str]:
         """What a model is tied to beside the domain itself."""
         found = [f"places {self.places.text}", f"agent {self.agent or '-'}"]
+        found += [f"links {self.links}"] if self.links else []
         found += [f"plane {one.count} {'changes' if one.changes else 'stays'} {one}" for one in self.planes]
         return found + [f"action {name} {len(numbers)}" for name, numbers in self.actions.items()]
 
@@ -97,18 +100,29 @@ def read_view(file: Path, task: Task) -> View:
     planes = content.get("planes")
     if not isinstance(planes, list) or not planes:
         raise PlanrankError("there are no planes, expected at least one [[planes]]", file=str(file))
-    agent = None
-    if "agent" in content:
-        agent = patterns_of({"state": content["agent"]}, atoms, file)["state"]
-        if CELL not in agent.terms:
-            raise PlanrankError(f"found {agent} as the agent, expected an atom with {CELL} in it", file=str(file))
+    agent = read_atom(content, "agent", "state", [CELL], atoms, file)
+    links = read_atom(content, "links", "static", [CELL, TARGET], atoms, file)
     return View(
         file,
         Places(content["places"], file),
         tuple(read_plane(table, atoms, file) for table in planes),
         read_actions(content.get("actions", {}), task, file),
         agent,
+        links,
     )
+
+
+def read_atom(
+    content: dict[str, Any], key: str, source: str, needed: list[str], atoms: Atoms, file: Path
+) -> Pattern | None:
+    """An atom that stands alone, with all the variables that it needs."""
+    if key not in content:
+        return None
+    found = patterns_of({source: content[key]}, atoms, file)[source]
+    missing = [term for term in needed if term not in found.terms]
+    if missing:
+        raise PlanrankError(f"found {found} as {key}, expected an atom with {missing[0]} in it", file=str(file))
+    return found
 
 
 def read_plane(table: dict[str, Any], atoms: Atoms, file: Path) -> Plane:
