@@ -13,6 +13,7 @@ from planrank.choices import LOSSES
 from planrank.learning.examples import build_example, build_examples
 from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan, windows
 from planrank.learning.trainable import Trainable
+from planrank.limits import Limits
 from planrank.models import families, library
 from planrank.models.grid.architecture import GridArchitecture
 from planrank.models.grid.images import TURNS, Painter
@@ -189,6 +190,16 @@ def test_a_batch_has_the_values_of_its_states(tasks):
         scorer.values(np.zeros((1, task.words + 1), np.uint64))
     with pytest.raises(PlanrankError, match="ranks states and scores no actions"):
         scorer.values_and_scores(states, None)
+
+
+def test_the_time_limit_holds_while_a_map_is_made(tmp_path):
+    problem = tmp_path / "p.pddl"
+    problem.write_text(GENERATORS["maze"](random.Random(0), "p", side=15))
+    task = load(own_domain_file("maze"), problem)
+    model = Model.fresh(families.get("grid").signature(task), GridArchitecture(network="map"))
+    with pytest.raises(PlanrankError, match="the time limit was met while the network") as error:
+        model.scorer(task, Limits(deadline=0.0))
+    assert error.value.kind == "time"
 
 
 @pytest.mark.parametrize("most", [1, 3, 4, 100])

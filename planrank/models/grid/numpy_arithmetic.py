@@ -7,14 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from planrank.errors import PlanrankError
+from planrank.limits import Limits
 from planrank.models.grid.network import sinusoid
 
 
 class NumpyArithmetic:
+    """Looks at the clock now and then: the image of a large task may take seconds."""
+
+    def __init__(self, limits: Limits | None = None):
+        self.limits = limits or Limits()
+
     def relu(self, x: np.ndarray) -> np.ndarray:
         return np.maximum(x, 0)
 
     def convolution(self, image: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        if self.limits.seconds_left() <= 0:
+            raise PlanrankError("the time limit was met while the network looked at a state", "time")
         n, height, width, channels = image.shape
         padded = np.zeros((n, height + 2, width + 2, channels), np.float32)
         padded[:, 1:-1, 1:-1] = image

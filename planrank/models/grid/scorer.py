@@ -18,7 +18,7 @@ class GridScorer:
     """A map is made when the scorer is; all other networks see every state anew."""
 
     def __init__(self, model: Model, task: Task, view: View, limits: Limits | None = None):
-        self.model, self.task, self.arithmetic = model, task, NumpyArithmetic()
+        self.model, self.task, self.arithmetic = model, task, NumpyArithmetic(limits)
         shape = model.architecture
         self.images = Painter(task, view, shape.network == "map").images()
         self.pixels = self.images.height * self.images.width
