@@ -43,7 +43,7 @@ class Task:
     false. A state is a row of `words` 64-bit words; fact f is bit f % 64 of word f // 64.
     """
 
-    def __init__(self, handle: Any, source: Source = "("):
+    def __init__(self, handle: Any, source: Source):
         self.handle = handle
         self.source = source  # the domain's file or text
         self.domain, self.problem = julia.call("task_names", handle)

@@ -287,6 +287,28 @@ def test_hypergraph_networks_learn_the_same_domain(own, tmp_path):
     assert solve(own / "domain.pddl", own / "p1.pddl", model=model).status == "solved"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["grid", "hypergraph"])
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_both_families_do_everything_on_the_grid_domains(planrank, tmp_path, name, family):
+    sizes = [word for key, value in SIZES[name].items() for word in ("--size", f"{key}={value}")]
+
+    def run(*arguments):
+        done = planrank(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("generate", name, "--count", 8, *sizes, "--out", "set")
+    run("label", "set", "--allow-suboptimal")
+    options = ("--steps", 60, "--validation-instances", 1, "--out", "m.safetensors", "--allow-suboptimal")
+    run("train", "--domain", "set", "--family", family, *options)
+    problem = sorted((tmp_path / "set").glob("p*.pddl"))[0]
+    files = ("set/domain.pddl", problem)
+    assert "Heuristic: model m" in run("solve", *files, "--model", "m.safetensors", "--time-limit", 60)
+    assert "/8" in run("evaluate", "--domain", "set", "--split", "all", "--model", "m.safetensors")
+    assert planrank("certify", *files, "--model", "m.safetensors", cwd=tmp_path).returncode in (0, 12)
+
+
 MISTAKES = [
     ('places = "tile-{row}x{column}"', 'places = "tile-{row}"', "with {row} and {column} in it"),
     ('places = "tile-{row}x{column}"', 'places = "cell-{row}x{column}"', "so there are no places"),

@@ -47,7 +47,7 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
     check_writable(out)
     with alone_in(folder):
         data = gather(config, say)
-        digest, signature = data.digest(), data.signature(config.family)
+        digest, signature = data.digest(config.family), data.signature(config.family)
         tasks = [load(one.domain, one.problem) for one in console.track(data.validation, "validation tasks")]
         best, architecture = None, None
         for candidate in candidates(config):

@@ -46,9 +46,11 @@ class TrainingData:
         ((signature, _),) = found.values()
         return signature
 
-    def digest(self) -> str:
+    def digest(self, family: str) -> str:
         """Changes if a file, a plan or their order does: a checkpoint goes on with the same instances only."""
         found = hashlib.sha256()
+        for domain in dict.fromkeys(instance.domain for instance, _ in self.training):
+            found.update(b"".join(file.read_bytes() for file in families.get(family).further_files(domain)))
         for instance, plan in self.training:
             found.update(instance.domain.read_bytes() + instance.problem.read_bytes())
             found.update("\n".join(plan.steps).encode())

@@ -12,7 +12,7 @@ from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models.family import Arrays, Family, ScoredActions
 from planrank.models.grid.architecture import GridArchitecture, weight_shapes
-from planrank.models.grid.images import TURNS, Painter
+from planrank.models.grid.images import TURNS, Painter, kinds_of_operators
 from planrank.models.grid.network import ActionGroup, Seen, features, read
 from planrank.models.grid.scorer import GridScorer
 from planrank.models.grid.signature import GridSignature, signature_of
@@ -38,9 +38,6 @@ class GridFamily(Family):
     architecture_type = GridArchitecture
     signature_type = GridSignature
     grid: ClassVar[list[dict[str, Any]]] = [{"network": "small"}, {"network": "coat"}]
-
-    def sees(self, task: Task) -> bool:
-        return view_of(task) is not None
 
     def signature(self, task: Task) -> GridSignature:
         return signature_of(task, view_of(task))
@@ -148,13 +145,6 @@ def actions_of(task: Task, actions: Rows) -> Arrays:
         "kind": kinds_of_operators(task)[actions.values],
         "of_state": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
     }
-
-
-def kinds_of_operators(task: Task) -> np.ndarray:
-    """Kinds are numbered as the names of the actions are sorted."""
-    names = sorted({words[0] for words in task.declared[1]})
-    kinds = np.array([names.index(name) for name in task.names("schemas")], np.int32)
-    return kinds[task.schema_of_operator]
 
 
 def checked_view(task: Task, shape: GridArchitecture) -> View:

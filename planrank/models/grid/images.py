@@ -170,3 +170,10 @@ def places_of_operators(task: Task, view: View, at: list[tuple[int, int] | None]
             message = f"an action {name} names an object that is no place, expected places as {view.places.text!r}"
             raise PlanrankError(message, file=str(view.file))
     return found
+
+
+def kinds_of_operators(task: Task) -> np.ndarray:
+    """The number of each operator's action, as the names of the actions are sorted."""
+    names = sorted({words[0] for words in task.declared[1]})
+    kinds = np.array([names.index(name) for name in task.names("schemas")], np.int32)
+    return kinds[task.schema_of_operator]

@@ -6,7 +6,7 @@ import numpy as np
 
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
-from planrank.models.grid.images import Painter
+from planrank.models.grid.images import Painter, kinds_of_operators
 from planrank.models.grid.network import ActionGroup, Seen, features, read
 from planrank.models.grid.numpy_arithmetic import NumpyArithmetic
 from planrank.models.grid.view import View
@@ -28,10 +28,8 @@ class GridScorer:
             fixed = self.images.constant.reshape(1, self.images.height, self.images.width, -1)
             links = self.images.links if model.signature.has_links else None
             self.map = features(self.arithmetic, model.weights, shape, fixed, links)
-        names = list(model.signature.places_of_actions)
         self.places = list(model.signature.places_of_actions.values())
-        kinds = np.array([names.index(name) for name in task.names("schemas")], np.int32)
-        self.kinds = kinds[task.schema_of_operator]
+        self.kinds = kinds_of_operators(task)
 
     def values(self, states: np.ndarray) -> np.ndarray:
         """Of packed states, a row each."""
