@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all check format models readme clean
+.PHONY: run test test-all check docs format models paper readme clean
 
 run: $(VENV)/installed
 	$(BIN)/planrank setup
@@ -32,10 +32,19 @@ format: $(VENV)/installed-for-tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The site, in build/site; a warning is an error.
+docs: $(VENV)/installed-for-tests
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
 # Makes every model in domains/ again.
 models: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
 	$(BIN)/python benchmarks/models.py $(ARGS)
+
+# The tables of the paper: ARGS="--budget quick" in minutes; stopped, it goes on where it was.
+paper: $(VENV)/installed-for-tests
+	$(BIN)/planrank setup
+	$(BIN)/python benchmarks/paper.py $(ARGS)
 
 # Writes the tables of figures in the README from benchmarks/results.
 readme: $(VENV)/installed
@@ -51,7 +60,7 @@ $(VENV)/installed: $(BIN)/pip pyproject.toml Project.toml constraints.txt
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	@echo "installing what the tests need"
-	$(INSTALL) --editable '.[dev,peers,teachers]'
+	$(INSTALL) --editable '.[dev,docs,lab,notebook,peers,teachers,up]'
 	@touch $@
 
 clean:

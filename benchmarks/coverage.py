@@ -49,7 +49,7 @@ from planrank.cli.evaluate import spread
 from planrank.console import Progress
 from planrank.evaluation.runs import Row, evaluate, key_of, run_missing, runs
 from planrank.journal import Journal, read_rows
-from planrank.parallel.pool import Pool
+from planrank.parallel.pool import pool_of
 from planrank.problems import fast_downward
 from planrank.problems.folders import Instance, find_instances
 from planrank.problems.problem_sets import generate, standard_set
@@ -135,7 +135,7 @@ class Loads:
 def train(bench: Bench) -> None:
     """Neighbours in the queue are of different domains, so that they do not build the same examples at once."""
     by_domain = [bench.configurations(domain) for domain in bench.options.domains]
-    train_all([one for turn in zip(*by_domain, strict=True) for one in turn], bench.options.jobs)
+    train_all([one for turn in zip(*by_domain, strict=True) for one in turn], bench.options.jobs, bench.options.cluster)
 
 
 def evaluate_models(bench: Bench) -> None:
@@ -145,7 +145,8 @@ def evaluate_models(bench: Bench) -> None:
             print(f"{domain}: no model is trained yet")
             continue
         with bench.progress("evaluate", domain) as progress:
-            settings = {"jobs": bench.options.jobs, "cold": True, "out": bench.rows, "progress": progress}
+            settings = {"jobs": bench.options.jobs, "cluster": bench.options.cluster, "cold": True}
+            settings |= {"out": bench.rows, "progress": progress}
             rows = evaluate(bench.instances(domain), guides, bench.searches, bench.time_limit, **settings)
         solved = sum(row["status"] == "solved" for row in rows)
         print(f"{domain}: {solved} of {len(rows)} runs solved", flush=True)
@@ -156,7 +157,8 @@ def run_peers(bench: Bench) -> None:
     for domain in bench.options.domains:
         wanted = peer_runs(bench.instances(domain), bench.peers, bench.time_limit)
         with bench.progress("peers", domain) as progress:
-            run_missing(wanted, ANSWER, Pool(bench.options.jobs), bench.peer_rows, progress)
+            pool = pool_of(bench.options.jobs, None, bench.options.cluster)
+            run_missing(wanted, ANSWER, pool, bench.peer_rows, progress)
         print(f"{domain}: {len(wanted)} runs of peers done", flush=True)
 
 
@@ -204,7 +206,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="models of each loss: seeds 0 to N - 1")
     parser.add_argument("--searches", type=script.names(["gbfs", "astar"]), default=["gbfs", "astar"], metavar="NAME,…")
     parser.add_argument("--time-limit", type=float, metavar="S", help="for each run; by default 5, with --large 30")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    script.add_pool(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="test problems of each domain, spread over all")
     parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
     parser.add_argument("--work", type=Path, default=Path("planrank-coverage"), help="models and rows are kept here")

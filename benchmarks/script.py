@@ -27,6 +27,12 @@ def parser(doc: str, results: bool = True) -> argparse.ArgumentParser:
     return found
 
 
+def add_pool(parser: argparse.ArgumentParser, jobs: int = 2) -> None:
+    """Where jobs run."""
+    parser.add_argument("--jobs", type=int, default=jobs, metavar="N", help="processes at a time")
+    parser.add_argument("--cluster", metavar="auto|ADDRESS", help="of a Ray cluster, whose machines do the work")
+
+
 def parse(parser: argparse.ArgumentParser, *needed: str, quick: dict[str, object] | None = None) -> argparse.Namespace:
     """The options. With --quick, what was not given is as `quick` has it, and results go nowhere; without, the `needed`
     ones must be given."""

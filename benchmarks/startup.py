@@ -97,6 +97,7 @@ def rows_of(
         ("start of Julia", julia, 1.5, "s"),
         ("a call without arguments", 1e6 * small_call, 20, "µs"),
         ("a call with an array of 1,000", 1e6 * array_call, 20, "µs"),
+        ("solve with a model, all of it", median["planrank solve"], 1.0, "s"),
     ]
 
 

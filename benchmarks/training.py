@@ -11,7 +11,7 @@ from planrank.console import Progress, say
 from planrank.files import make_folder, read_toml
 from planrank.learning.config import OPTIONS
 from planrank.models.model import Model
-from planrank.parallel.pool import Job, Pool
+from planrank.parallel.pool import Job, pool_of
 from planrank.problems import splits
 from planrank.problems.folders import Instance
 from planrank.problems.labelled_plans import read_plan
@@ -72,16 +72,23 @@ def configuration(out: Path, folder: Path, settings: Settings) -> Settings:
     return TrainConfig(**settings | {"domain": str(folder), "out": str(out)}).as_json()
 
 
-def train_all(configurations: Sequence[Settings], processes: int) -> None:
+def train_all(configurations: Sequence[Settings], processes: int, cluster: str | None = None) -> None:
     """Train what is missing. If one fails, that is said, and the others go on."""
     waiting = [config for config in configurations if not is_trained(config)]
     for config in waiting:
         make_folder(Path(config["out"]).parent)
     with Progress("trainings", len(waiting)) as progress:
-        for number, answer in Pool(processes).map([Job(TRAIN, {"config": config}) for config in waiting]):
+        for number, answer in pool_of(processes, None, cluster).map([training_job(config) for config in waiting]):
             progress.advance()
             if answer.error is not None:
                 say(f"{waiting[number]['out']} was not trained: {answer.error}")
+
+
+def training_job(config: Settings) -> Job:
+    out = Path(config["out"])
+    return Job(
+        TRAIN, {"config": config}, reads=(config["domain"],), writes=(str(out), str(out.with_suffix(".training")))
+    )
 
 
 def is_trained(config: Settings) -> bool:

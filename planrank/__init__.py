@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from planrank.models.model import Model
     from planrank.problems.labelling import label
     from planrank.problems.problem_sets import generate
+    from planrank.reports.report import report
+    from planrank.reports.show import show
     from planrank.search.forward import Search
     from planrank.search.guides import Guide
     from planrank.search.heuristic import Heuristic
@@ -39,6 +41,8 @@ _HOME = {
     "generate": "problems.problem_sets",
     "label": "problems.labelling",
     "load": "task",
+    "report": "reports.report",
+    "show": "reports.show",
     "solve": "search.solve",
     "train": "learning.train",
     "validate": "search.plans",
@@ -46,7 +50,7 @@ _HOME = {
 
 __all__ = [
     "Architecture", "Guide", "Heuristic", "Model", "PlanrankError", "Result", "Search", "Task", "TrainConfig",
-    "__version__", "certify", "evaluate", "generate", "label", "load", "solve", "train", "validate",
+    "__version__", "certify", "evaluate", "generate", "label", "load", "report", "show", "solve", "train", "validate",
 ]  # fmt: skip
 
 

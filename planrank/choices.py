@@ -5,6 +5,7 @@ POLICY_SEARCHES = ("phs", "levints")
 SEARCHES = CLASSICAL_SEARCHES + POLICY_SEARCHES
 CERTIFIED_SEARCHES = ("astar", "gbfs")
 HEURISTICS = ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
+OTHER_NAMES = {"hff": "ff", "add": "hadd", "max": "hmax", "hlmcut": "lmcut", "hblind": "blind"}  # in other planners
 TIES = ("h_newest", "h_oldest", "newest", "oldest", "random")
 RANKS = ("actions", "states", "policy")
 LOSSES = ("lstar", "lgbfs", "lrt", "l2", "lbe", "levin")
@@ -14,3 +15,15 @@ SURROGATES = ("logistic", "hinge")
 REDUCTIONS = ("mean", "sum", "steps")
 TEACHERS = ("builtin", "fast-downward", "symk")
 TRAINING_TEACHERS = ("auto", *TEACHERS, "none")
+
+
+def heuristic_called(name: str) -> str:
+    """The heuristic as planrank calls it: `hff`, `LM-cut` and the like are understood; other texts stay as they are."""
+    plain = name.lower().replace("-", "").replace("_", "")
+    plain = OTHER_NAMES.get(plain, plain)
+    return plain if plain in HEURISTICS else name
+
+
+def is_table(heuristic: str) -> bool:
+    """Whether this is the heuristic of a table of numbers: the domain's own, or that of a file."""
+    return heuristic == "table" or heuristic.startswith("table:")

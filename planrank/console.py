@@ -19,10 +19,31 @@ T = TypeVar("T")
 
 PATIENCE = 1.0  # seconds of work before a bar appears
 SECONDS_BETWEEN_LINES = 30.0
+SECONDS_BETWEEN_LINES_IF_VERBOSE = 2.0
+
+QUIET, NORMAL, VERBOSE = -1, 0, 1
+verbosity = NORMAL  # -q and -v set it
+
+
+def is_quiet() -> bool:
+    return verbosity == QUIET
+
+
+def warn(text: str) -> None:
+    """Even if quiet."""
+    print(f"planrank: {text}", file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
-    print(f"planrank: {text}", file=sys.stderr, flush=True)
+    """Unless quiet."""
+    if not is_quiet():
+        warn(text)
+
+
+def detail(text: str) -> None:
+    """Only if verbose."""
+    if verbosity == VERBOSE:
+        warn(text)
 
 
 class Progress:
@@ -44,9 +65,12 @@ class Progress:
         self.draw()
 
     def draw(self) -> None:
+        if is_quiet():
+            return
         now = time.monotonic()
         if not self.terminal:
-            if now - self.last_line >= SECONDS_BETWEEN_LINES:
+            pause = SECONDS_BETWEEN_LINES_IF_VERBOSE if verbosity == VERBOSE else SECONDS_BETWEEN_LINES
+            if now - self.last_line >= pause:
                 self.last_line = now
                 say(f"{self.in_words()}, {now - self.started:.0f} s")
         elif self.bars is not None:
@@ -90,7 +114,7 @@ class Steps:
     """The steps of a long set-up: a line for each, and on a terminal a clock for the one that is running."""
 
     def __init__(self, quiet: bool = False):
-        self.quiet = quiet
+        self.quiet = quiet or is_quiet()
 
     def say(self, text: str) -> None:
         if not self.quiet:

@@ -57,6 +57,7 @@ class PlanrankError(Exception):
 
     @property
     def exit_code(self) -> Exit:
+        """What the command ends with."""
         return EXIT_OF_KIND[self.kind]
 
     def __str__(self) -> str:

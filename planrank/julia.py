@@ -16,11 +16,12 @@ import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from planrank import __version__, paths
+from planrank import __version__, console, paths
 from planrank.errors import PlanrankError
 from planrank.runtime import image, record, wheel
 
@@ -36,9 +37,10 @@ def module() -> Any:
     global _module, _juliacall
     if _module is None:
         runtime = find_runtime()
+        console.detail(f"Julia by the {runtime.road} road, system image: {usable_image(runtime) or 'none'}")
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
         quiet = contextlib.redirect_stdout(io.StringIO())
-        with signals_put_off(), environment(variables(runtime)), process_as_it_was(), quiet:
+        with signals_put_off(), environment(variables(runtime)), without_juliapkg(runtime), process_as_it_was(), quiet:
             import juliacall
 
             _juliacall = juliacall
@@ -48,6 +50,10 @@ def module() -> Any:
         if found != __version__:
             raise PlanrankError(f"the Julia module is version {found}, expected {__version__}", "runtime")
     return _module
+
+
+def is_running() -> bool:
+    return _module is not None
 
 
 def find_runtime() -> record.Runtime:
@@ -102,6 +108,22 @@ def environment(chosen: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def without_juliapkg(runtime: record.Runtime) -> Iterator[None]:
+    """Answer the two questions that juliacall asks juliapkg. To import it takes longer than to read a model."""
+    if runtime.road != "wheel" or "juliapkg" in sys.modules:
+        yield
+        return
+    stand_in: Any = ModuleType("juliapkg")
+    stand_in.executable = lambda: os.environ["PYTHON_JULIAPKG_EXE"]
+    stand_in.project = lambda: os.environ["PYTHON_JULIAPKG_PROJECT"]
+    sys.modules["juliapkg"] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules["juliapkg"]
 
 
 @contextlib.contextmanager

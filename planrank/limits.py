@@ -28,6 +28,7 @@ class Limits:
         return cls(deadline, available_memory() if megabytes is None else int(megabytes * 2**20))
 
     def seconds_left(self) -> float:
+        """Until the deadline; negative after it."""
         return self.deadline - time.time()
 
 

@@ -73,18 +73,22 @@ class Task:
 
     @cached_property
     def pre(self) -> Rows:
+        """Facts that must be true."""
         return self._rows("pre")
 
     @cached_property
     def neg(self) -> Rows:
+        """Facts that must be false."""
         return self._rows("neg")
 
     @cached_property
     def add(self) -> Rows:
+        """Facts that become true."""
         return self._rows("add")
 
     @cached_property
     def delete(self) -> Rows:
+        """Facts that become false."""
         return self._rows("del")
 
     @cached_property
@@ -94,14 +98,17 @@ class Task:
 
     @cached_property
     def init(self) -> np.ndarray:
+        """Facts that hold in the beginning."""
         return self._column("init")
 
     @cached_property
     def schema_of_operator(self) -> np.ndarray:
+        """The number of each operator's action schema."""
         return self._column("op_schema")
 
     @cached_property
     def predicate_of_fact(self) -> np.ndarray:
+        """The number of each fact's predicate."""
         return self._column("fact_predicate")
 
     @cached_property

@@ -46,3 +46,16 @@ kept = []
 def hoard(megabytes):
     kept.append(bytearray(os.urandom(1 << 20) * megabytes))
     return os.getpid()
+
+
+def note(folder, number, seconds):
+    """Leaves a file that says that it was begun."""
+    open(os.path.join(folder, f"{number}-{os.getpid()}"), "w").close()
+    time.sleep(seconds)
+    return number
+
+
+def kill_whoever_started_me():
+    """In a cluster, that is the actor: as if its machine were gone."""
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)

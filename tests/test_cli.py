@@ -37,7 +37,9 @@ def test_usage_errors_are_one_sentence_and_exit_36(planrank, arguments, said):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["setup", "--help"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["setup", "--help"], ["show", "--help"], ["nonsense"]]
+)
 def test_help_and_usage_errors_import_neither_julia_nor_torch(arguments):
     script = f"""
 import sys

@@ -161,7 +161,7 @@ def teachers_say(monkeypatch, said: TeacherAnswer) -> None:
         def map(self, jobs):
             return ((number, Answer(asdict(said))) for number in range(len(jobs)))
 
-    monkeypatch.setattr(labelling, "Pool", OneAnswer)
+    monkeypatch.setattr(labelling, "pool_of", lambda *_: OneAnswer())
 
 
 def test_an_invalid_plan_of_a_teacher_is_not_kept(blocks, monkeypatch):

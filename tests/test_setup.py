@@ -1,5 +1,6 @@
 """Set-up: roads, locks, interruptions, bad luck. The downloads are stood in for; everything around them is real."""
 
+import json
 import os
 import signal
 import subprocess
@@ -276,28 +277,71 @@ def test_doctor_finds_this_installation_healthy(planrank):
     assert done.stdout.endswith("planrank is ready.\n")
 
 
-def test_a_built_wheel_works_elsewhere(tmp_path):
-    """In an environment of its own, which borrows only planrank's dependencies from this one."""
+@pytest.fixture(scope="module")
+def built_wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
     repository = Path(__file__).resolve().parent.parent
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={tmp_path}", str(repository)]
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", f"--wheel-dir={folder}", str(repository)]
     subprocess.run(build, check=True, capture_output=True)
-    (built,) = tmp_path.glob("planrank-*.whl")
-    names = zipfile.ZipFile(built).namelist()
-    assert {"planrank/juliapkg.json", "planrank/share/Project.toml", "planrank/share/julia/PlanRank.jl"} <= set(names)
-    assert not [n for n in names if n.startswith("julia/")]
+    (built,) = folder.glob("planrank-*.whl")
+    return built
 
+
+def call_elsewhere(python: Path, folder: Path, *arguments: object) -> subprocess.CompletedProcess:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [python, "-m", "planrank", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def test_what_a_built_wheel_holds(built_wheel):
+    names = zipfile.ZipFile(built_wheel).namelist()
+    assert {"planrank/juliapkg.json", "planrank/share/Project.toml", "planrank/share/julia/PlanRank.jl"} <= set(names)
+    assert not [n for n in names if n.startswith(("julia/", "tests/", "benchmarks/", "docs/"))]
+    assert {"planrank/py.typed", "planrank/up.py", "planrank/share/domains/blocksworld/model.json"} <= set(names)
+
+
+def test_a_built_wheel_gives_every_command_without_a_checkout(built_wheel, tmp_path):
+    """In an environment of its own, which borrows only planrank's dependencies from this one."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "elsewhere"], check=True)
     python = tmp_path / "elsewhere/bin/python"
     (packages,) = (tmp_path / "elsewhere").glob("lib/python*/site-packages")
-    with zipfile.ZipFile(built) as archive:
+    with zipfile.ZipFile(built_wheel) as archive:
         archive.extractall(packages)
     here = next(p for p in sys.path if p.endswith("site-packages"))
     (packages / "borrowed.pth").write_text(here)
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    command = [python, "-m", "planrank", "doctor"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    done = call_elsewhere(python, tmp_path, "doctor")
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(packages) in done.stdout
+    use_every_command(python, tmp_path)
+
+
+def use_every_command(python: Path, folder: Path) -> None:
+    """A small session; `setup` and `doctor` have been called."""
+    for arguments in (
+        ["--version"],
+        ["generate", "gripper", "--count", 4, "--size", "balls=1-2", "--out", "problems"],
+        ["label", "problems"],
+        ["train", "--domain", "./problems", "--profile", "quick", "--steps", 20, "--out", "small.safetensors"],
+        ["evaluate", "--domain", "./problems", "--split", "all", "--model", "small.safetensors"],
+        ["ground", "problems/p0001-balls2.pddl"],
+        ["solve", "problems/p0001-balls2.pddl"],
+        ["validate", "problems/p0001-balls2.pddl", "sas_plan"],
+        ["certify", "problems/p0001-balls2.pddl", "--model", "small.safetensors"],
+    ):
+        done = call_elsewhere(python, folder, *arguments)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+
+
+@pytest.mark.slow
+def test_the_wheel_installed_by_pip_in_a_clean_environment(built_wheel, tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "clean"], check=True)
+    python = tmp_path / "clean/bin/python"
+    repository = Path(__file__).resolve().parent.parent
+    install = ["-m", "pip", "install", "--quiet", "--constraint", repository / "constraints.txt", built_wheel]
+    subprocess.run([python, *install], check=True, capture_output=True)
+    assert call_elsewhere(python, tmp_path, "setup").returncode == 0
+    assert call_elsewhere(python, tmp_path, "doctor").returncode == 0
+    use_every_command(python, tmp_path)
 
 
 @pytest.mark.slow
@@ -308,3 +352,76 @@ def test_the_real_wheel_road_from_nothing(cache, planrank):
     done = planrank("setup", "--road", "wheel", env=environment)
     assert done.returncode == 0, done.stderr
     assert planrank("doctor", env=environment).returncode == 0
+
+
+def fake(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def set_up_with(folder: Path, cache: Path) -> subprocess.CompletedProcess:
+    """`planrank setup` by the official road without a network, with the programs in a folder before all others."""
+    environment = os.environ | {
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "PYTHON_JULIAPKG_OFFLINE": "yes",
+        "JULIA_DEPOT_PATH": str(cache / "depot"),
+    }
+    command = [sys.executable, "-m", "planrank", "setup", "--road", "official"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("version", ["1.5.4", "2.1.0"])
+def test_a_julia_that_is_too_old_or_too_new_is_not_taken(cache, tmp_path, version):
+    fake(tmp_path / "bin", "julia", f'echo "julia version {version}"')
+    done = set_up_with(tmp_path / "bin", cache)
+    assert done.returncode == Exit.USAGE and "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("planrank: no Julia could be had; official road: juliapkg failed: ")
+    assert "could not find Julia" in last and f"{tmp_path}/bin/julia is Julia {version}" in last
+    assert record.load() is None
+
+
+def test_a_julia_that_does_not_run_is_not_taken(cache, tmp_path):
+    fake(tmp_path / "bin", "julia", "exit 1")
+    done = set_up_with(tmp_path / "bin", cache)
+    assert done.returncode == Exit.USAGE and "julia does not run" in done.stderr.splitlines()[-1]
+
+
+# Knows its version, and ends at the first thing that needs more.
+FITTING = 'case "$*" in --version) echo "julia version 1.10.5";; *) exit 3;; esac'
+
+
+def test_a_julia_that_fits_is_taken(cache, tmp_path):
+    fake(tmp_path / "bin", "julia", FITTING)
+    done = set_up_with(tmp_path / "bin", cache)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == Exit.USAGE and "could not find Julia" not in last and "exit status 3" in last
+
+
+@pytest.mark.parametrize("version, taken", [("1.5.4", False), ("1.10.5", True)])
+def test_a_julia_that_juliaup_has_is_taken_if_it_fits(cache, tmp_path, monkeypatch, version, taken):
+    fake(tmp_path / "bin", "juliaup", "exit 0")
+    fake(tmp_path / "bin", "julia", 'echo "julia version 1.5.4"')
+    fake(tmp_path, "theirs", FITTING)
+    builds = {f"{version}+0.{arch}.linux.gnu": {"BinaryPath": str(tmp_path / "theirs")} for arch in ("x64", "aarch64")}
+    (tmp_path / "depot/juliaup").mkdir(parents=True)
+    (tmp_path / "depot/juliaup/juliaup.json").write_text(json.dumps({"InstalledVersions": builds}))
+    monkeypatch.setenv("JULIAUP_DEPOT_PATH", str(tmp_path / "depot"))
+    done = set_up_with(tmp_path / "bin", cache)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == Exit.USAGE
+    assert ("exit status 3" if taken else "could not find Julia") in last, last
+
+
+def test_the_users_own_julia_is_started_as_it_is():
+    """The wheel road's own, named by the variables of juliapkg as a user would."""
+    runtime = record.load()
+    if runtime is None or runtime.road != "wheel":
+        pytest.skip("needs a Julia by the wheel road")
+    environment = os.environ | wheel.environment(Path(runtime.prefix))
+    environment["PYTHON_JULIACALL_SYSIMAGE"] = str(image.file())
+    command = [sys.executable, "-m", "planrank", "doctor"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "official road" in done.stdout

@@ -11,29 +11,33 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planrank.choices import CERTIFIED_SEARCHES
-from planrank.cli.options import PDDL_FILE, HeuristicName, limit_options, write_json
+from planrank.cli.options import Choice, Command, HeuristicName, limit_options, task_arguments, write_json
 from planrank.cli.solve import shows_counters
 from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from planrank.learning.certificate import Certificate, Violation
+    from planrank.learning.certificate import Certificate
     from planrank.task import Task
 
 SHOWN_PAIRS = 10
-SHOWN_FACTS = 4
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank certify domain.pddl problem.pddl --model planrank-models/blocksworld.safetensors",
+        "planrank certify problem.pddl --heuristic lmcut --search gbfs --all",
+    ],
+)
+@task_arguments()
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A trained model.")
 @click.option("--heuristic", type=HeuristicName(), help="A classical heuristic in place of a model.")
 @click.option("--plan", type=click.Path(path_type=Path), metavar="FILE", help="Ask for this plan only.")
 @click.option(
     "--search",
-    type=click.Choice(CERTIFIED_SEARCHES),
+    type=Choice(CERTIFIED_SEARCHES),
     default="astar",
     show_default=True,
     help="A* or greedy best-first.",
@@ -86,6 +90,8 @@ def certify(
 
 def lines(task: Task, found: Certificate, rank: str) -> Iterator[str]:
     """The certificate in words."""
+    from planrank.learning.wording import in_words
+
     verdict = {True: "perfect", False: "not perfect", None: "undecided"}[found.perfect]
     yield f"{verdict}: {found.reason}"
     names = task.names("facts")
@@ -99,31 +105,6 @@ def lines(task: Task, found: Certificate, rank: str) -> Iterator[str]:
             yield f"  … and {left} more; --all shows them"
     more = "" if found.status == "solved" else f" ({found.status})"
     yield f"Expanded {found.expanded} state(s){more}, ranking {rank}."
-
-
-def in_words(task: Task, names: list[str], steps: list[str], violation: Violation) -> str:
-    """Actions by their names, states by what tells them apart: most of their facts are the same."""
-    i, later = violation.step, violation.other_step
-    said = f"step {i} {steps[i - 1]}: f = {violation.f:g} is not below f = {violation.other_f:g} of "
-    if violation.other_action is not None:
-        where = f"after step {violation.other_after}" if violation.other_after else "at the start"
-        return f"{said}{violation.other_action} {where}" + (
-            f", which leads to where step {later} does" if later else ""
-        )
-    if later is not None:
-        return f"{said}the state after step {later}"
-    here, there = ({*task.facts_in(state).tolist()} for state in (violation.state, violation.other))
-    has, lacks = (shortened([names[f] for f in sorted(facts)]) for facts in (there - here, here - there))
-    return said + " but ".join(
-        part
-        for part in (has and f"a state with {has}", lacks and f"{'' if has else 'a state '}without {lacks}")
-        if part
-    )
-
-
-def shortened(facts: list[str]) -> str:
-    more = len(facts) - SHOWN_FACTS
-    return " ".join(facts) if more <= 1 else " ".join(facts[:SHOWN_FACTS]) + f" and {more} more"
 
 
 def as_json(

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import click
 
+from planrank.cli.options import Command, complete_domain
 
-@click.command()
-@click.argument("name")
+
+@click.command(
+    cls=Command, examples=["planrank generate ferry --count 20 --size cars=5-15 --seed 7 --out larger-ferries"]
+)
+@click.argument("name", shell_complete=complete_domain)
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="How many problems.  [default: 10]")
 @click.option("--seed", type=int, metavar="S", help="The same seed gives the same files.  [default: 0]")
 @click.option("--size", "sizes", multiple=True, metavar="KEY=VALUE", help="A size or, as KEY=LOW-HIGH, a range of it.")

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import click
 
-from planrank.cli.options import PDDL_FILE, limit_options, write_json
+from planrank.cli.options import Command, limit_options, task_arguments, write_json
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
-@click.argument("plan", type=PDDL_FILE)
+@click.command(cls=Command, examples=["planrank validate domain.pddl problem.pddl sas_plan"])
+@task_arguments("plan")
 def validate(domain: Path, problem: Path, plan: Path) -> None:
     """Replay PLAN step by step on the PDDL itself; if it fails, say where and why, with exit code 31."""
     from planrank.search.plans import validate as replay
@@ -21,9 +19,8 @@ def validate(domain: Path, problem: Path, plan: Path) -> None:
     click.echo(f"Plan valid.\nPlan length: {steps} step(s).\nPlan cost: {cost:g}")
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
+@click.command(cls=Command, examples=["planrank ground domain.pddl problem.pddl --json -"])
+@task_arguments()
 @click.option("--json", "json_file", metavar="FILE", help="Write counts and hashes as JSON; - prints it.")
 @limit_options
 def ground(

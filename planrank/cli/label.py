@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from planrank.choices import TEACHERS
+from planrank.cli.options import Choice, Command, pool_options
 from planrank.errors import Exit
 
 
-@click.command()
+@click.command(cls=Command, examples=["planrank label my-domain --time-limit 30 --jobs 2"])
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--teacher", type=click.Choice(TEACHERS), default="builtin", show_default=True, help="Who makes plans.")
+@click.option("--teacher", type=Choice(TEACHERS), default="builtin", show_default=True, help="Who makes plans.")
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
@@ -24,7 +25,7 @@ from planrank.errors import Exit
     help="Seconds for each instance.",
 )
 @click.option("--memory-limit", type=click.FloatRange(min=1), metavar="MB", help="For each job.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Instances worked on at once.")
+@pool_options
 @click.option("--allow-suboptimal", is_flag=True, help="Where no proof comes in time, keep a good plan, marked so.")
 @click.option("--retry-unproved", is_flag=True, help="Try again to find proved or cheaper plans for those marked so.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Copy problems here and label those.")

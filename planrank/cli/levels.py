@@ -6,8 +6,14 @@ from pathlib import Path
 
 import click
 
+from planrank.cli.options import Command
 
-@click.command("import")
+
+@click.command(
+    "import",
+    cls=Command,
+    examples=["planrank import sokoban levels.txt --out my-levels"],
+)
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="Where the files go.")

@@ -18,10 +18,21 @@ from planrank.cli.inspect import ground, validate
 from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
 from planrank.cli.levels import import_
+from planrank.cli.options import verbosity_options
+from planrank.cli.pages import report, show
 from planrank.cli.solve import solve
 from planrank.cli.train import train
 from planrank.errors import Exit, PlanrankError, printable
 from planrank.limits import ONE_THREAD
+
+WELCOME = """\
+planrank learns planning heuristics that rank states or actions, and searches with them.
+
+  planrank solve problem.pddl         finds a plan
+  planrank train --domain FOLDER      learns a heuristic for a domain from plans
+  planrank evaluate --domain FOLDER   compares what was learned with classical heuristics
+
+Once, at first: `planrank setup`. All commands: `planrank --help`. One of them: `planrank COMMAND --help`."""
 
 
 class Group(click.Group):
@@ -31,13 +42,23 @@ class Group(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(package_name="planrank", prog_name="planrank")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Learn planning heuristics that rank states, and search with them."""
+    if ctx.invoked_subcommand is None:
+        click.echo(WELCOME)
 
 
-for command in (setup, doctor, generate, import_, label, train, solve, evaluate, certify, validate, ground):
+cli.params += verbosity_options()
+
+COMMANDS = (setup, doctor, generate, import_, label, train, solve, evaluate, report, show, certify, validate, ground)
+for command in COMMANDS:
     cli.add_command(command)
 
 

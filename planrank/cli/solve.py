@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planrank.choices import SEARCHES, TIES
-from planrank.cli.options import PDDL_FILE, HeuristicName, limit_options, write_json
+from planrank.cli.options import Choice, Command, HeuristicName, limit_options, task_arguments, write_json
 
 if TYPE_CHECKING:
     from planrank.console import Progress
     from planrank.search.forward import Statistics
-    from planrank.search.solve import Result
 
 
-@click.command()
-@click.argument("domain", type=PDDL_FILE)
-@click.argument("problem", type=PDDL_FILE)
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank solve problem.pddl",
+        "planrank solve domain.pddl problem.pddl --search astar --heuristic lmcut --time-limit 60",
+    ],
+)
+@task_arguments()
 @click.option(
     "--search",
-    type=click.Choice(SEARCHES),
+    type=Choice(SEARCHES),
     default="gbfs",
     show_default=True,
     help="A*, greedy best-first, weighted A*, greedy with deferred evaluation, uniform cost, breadth-first, or by a "
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--rank",
-    type=click.Choice(["actions", "states"]),
+    type=Choice(["actions", "states"]),
     help="Take a model that ranks these. [default: whatever the model ranks]",
 )
 @click.option(
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
 @click.option(
     "--ties",
-    type=click.Choice(TIES),
+    type=Choice(TIES),
     help="Which of equally good nodes comes first. [default: h_newest; lazy: h_oldest; bfs: oldest]",
 )
 @click.option(
@@ -66,11 +70,15 @@ if TYPE_CHECKING:
 @click.option("--show", is_flag=True, help="Draw the states of the plan, for domains with [[picture]] in grid.toml.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
 def solve(domain: Path, problem: Path, plan_file: str, show: bool, json_file: str | None, **options: Any) -> None:
-    """Find a plan for PROBLEM of DOMAIN, validate it and write it down."""
-    from planrank import files
+    """Find a plan for PROBLEM of DOMAIN, validate it and write it down.
+
+    Without DOMAIN the domain is domain.pddl or PROBLEM-domain.pddl beside the problem, or the like.
+    """
+    from planrank import console, files
     from planrank.console import Progress
     from planrank.limits import process_started
-    from planrank.search.plans import cost_text, plan_text
+    from planrank.search.log import log_lines
+    from planrank.search.plans import plan_text
     from planrank.search.solve import EXIT_OF_STATUS
     from planrank.search.solve import solve as find_plan
 
@@ -83,29 +91,22 @@ def solve(domain: Path, problem: Path, plan_file: str, show: bool, json_file: st
         shown = shows_counters(progress)
         result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
 
-    # What is printed for programs has standard output to itself.
-    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
-    print(f"Heuristic: {described_guide(result)}", file=log)
     if result.plan is not None and result.plan_cost is not None:
         text = plan_text(result.plan, result.plan_cost, result.unit_cost)
         if plan_file == "-":
             click.echo(text, nl=False)
         else:
             files.write_text(Path(plan_file), text)
-        print(f"Plan length: {result.plan_length} step(s).\nPlan cost: {cost_text(result.plan_cost)}", file=log)
-    else:
-        print(f"No plan: {result.status}; {result.reason}.", file=log)
+    found = result.as_json()
+    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
     if show and result.plan is not None:
         print(drawn(domain, problem, result.plan), file=log)
-    counters = result.statistics
-    print(
-        f"Expanded {counters.expanded} state(s).\nReopened {counters.reopened} state(s).\n"
-        f"Evaluated {counters.evaluated} state(s).\nGenerated {counters.generated} state(s).\n"
-        f"Dead ends: {counters.dead_ends} state(s).\nSearch time: {result.search_seconds:.6f}s\n"
-        f"Total time: {result.total_seconds:.6f}s\nPeak memory: {result.peak_kb} KB",
-        file=log,
-    )
-    write_json(json_file, result.as_json())
+    if not console.is_quiet():
+        # What is printed for programs has standard output to itself.
+        print("\n".join(log_lines(found, options["time_limit"], options["memory_limit"])), file=log)
+    elif result.plan is None:
+        console.warn(f"no plan: {result.status}; {result.reason}")
+    write_json(json_file, found)
     sys.exit(EXIT_OF_STATUS[result.status])
 
 
@@ -124,13 +125,6 @@ def drawn(domain: Path, problem: Path, plan: list[str]) -> str:
     from planrank.task import load
 
     return drawn_plan(load(domain, problem), plan, shutil.get_terminal_size().columns)
-
-
-def described_guide(result: Result) -> str:
-    kind, _, name = result.heuristic.partition(":")
-    if kind != "model":
-        return result.heuristic or "none chosen yet"
-    return f"model {name} ({result.model_file})"
 
 
 def shows_counters(progress: Progress) -> Callable[[Statistics, float], None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from planrank.cli.options import Names
+from planrank.cli.options import Choice, Command, Names, complete_domain
 from planrank.learning.config import OPTIONS, configuration, default_text
 from planrank.options import kind_of
 
@@ -26,10 +26,11 @@ def option_of(one: Field[Any]) -> Any:
     if shown is not None:
         help += f" [default: {shown}]"
     types: dict[type, Any] = {str: click.STRING, int: click.INT, float: click.FLOAT, bool: click.BOOL, tuple: Names()}
-    chosen = click.Choice(choices) if choices and kind is not tuple else types[kind]
+    chosen = Choice(choices) if choices and kind is not tuple else types[kind]
     metavars: dict[type, str] = {tuple: "NAMES"} if choices else {str: "TEXT"}
     metavar = metavars.get(kind)
-    return click.option(name, one.name, type=chosen, default=None, help=help, metavar=metavar)
+    more: dict[str, Any] = {"shell_complete": complete_domain} if one.name == "domain" else {}
+    return click.option(name, one.name, type=chosen, default=None, help=help, metavar=metavar, **more)
 
 
 def config_options(command: Any) -> Any:
@@ -38,7 +39,13 @@ def config_options(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    examples=[
+        "planrank train --domain blocksworld --profile quick",
+        "planrank train --domain my-domain --out my-model.safetensors --steps 2000",
+    ],
+)
 @click.option("--config", "config_file", metavar="FILE", help="A TOML file; its keys are the options, with _ for -.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint where a run was interrupted.")
 @config_options

@@ -12,7 +12,7 @@ from planrank.errors import PlanrankError
 from planrank.evaluation.jobs import COUNTERS, GRACE_SECONDS
 from planrank.files import digest
 from planrank.journal import Journal, alone_with, read_rows
-from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool
+from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool, pool_of
 from planrank.problems.folders import Instance
 from planrank.search.guides import Guide
 
@@ -30,7 +30,8 @@ def evaluate(
     *,
     memory_limit: float | None = None,
     batch: int = 1,
-    jobs: int = 1,
+    jobs: int | None = None,
+    cluster: str | None = None,
     cold: bool = False,
     out: str | Path | None = None,
     progress: Callable[[Row, int, int], None] | None = None,
@@ -39,12 +40,13 @@ def evaluate(
 
     Rows are added to the file `out` as they come, and those it has already are not run again. A run counts as solved
     only within its time limit, from parsing to the validated plan in a process that has Julia started, and with `cold`
-    for a whole `planrank solve`. `progress` is given each new row, how many are done and how many there are.
+    for a whole `planrank solve`. `jobs` and `cluster` are those of `planrank.parallel.pool.pool_of`. `progress` is
+    given each new row, how many are done and how many there are.
     """
     settings = {"time_limit": time_limit, "memory_limit": memory_limit, "batch": batch, "cold": cold}
     wanted = runs(instances, guides, searches, settings)
     function = "planrank.evaluation.jobs:solve_cold" if cold else "planrank.evaluation.jobs:solve_here"
-    done = run_missing(wanted, function, Pool(jobs, None if cold else REHEARSAL), out, progress)
+    done = run_missing(wanted, function, pool_of(jobs, None if cold else REHEARSAL, cluster), out, progress)
     # Names and places as they are now: a row may come from a file written elsewhere.
     return [done[key_of(run)] | run for run in wanted]
 
@@ -62,7 +64,7 @@ def run_missing(
         done = {key_of(row): row for row in rows if row.keys() >= {"status", *KEY}}
         missing = list({key_of(run): run for run in wanted if key_of(run) not in done}.values())
         journal = Journal(out)
-        jobs = [Job(function, {"run": run}, seconds_for(run)) for run in missing]
+        jobs = [Job(function, {"run": run}, seconds_for(run), reads=files_of(run)) for run in missing]
         for number, answer in pool.map(jobs):
             row = finished(missing[number], answer)
             journal.add(row)
@@ -70,6 +72,10 @@ def run_missing(
             if progress is not None:
                 progress(row, len(wanted) - len(missing) + journal.added, len(wanted))
     return done
+
+
+def files_of(run: Row) -> tuple[str, ...]:
+    return tuple(run[name] for name in ("domain", "problem", "model") if run[name] is not None)
 
 
 def seconds_for(run: Row) -> float | None:
@@ -120,12 +126,19 @@ def key_of(row: Row) -> tuple:
 
 def finished(run: Row, answer: Answer) -> Row:
     """A row: every key is there, None where the run did not get so far."""
+    from planrank import __version__
+
     if answer.error is not None:
         status = "killed" if answer.lost else "error"
         how: Row = {"status": status, "reason": str(answer.error)}
     else:
         how = answer.value
-    row = run | dict.fromkeys((*COUNTERS, "expansions_per_step", "search_seconds", "total_seconds", "peak_kb")) | how
+    row = (
+        run
+        | {"version": __version__}
+        | dict.fromkeys((*COUNTERS, "expansions_per_step", "search_seconds", "total_seconds", "peak_kb"))
+        | how
+    )
     if row["status"] == "solved" and run["time_limit"] is not None and row["total_seconds"] > run["time_limit"]:
         row |= {"status": "out of time", "reason": "the plan came after the time limit"}
     if row["status"] == "solved" and row["plan_length"]:

@@ -72,6 +72,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
+        """Whether every pair is in the right order."""
         return self.violated == 0 and not self.dead_ends
 
 

@@ -69,6 +69,10 @@ class TrainConfig(Architecture, GridArchitecture):
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
+    jobs: int = option(None, "Train so many of these at once. [default: 1; in a cluster as many as it has processors]",
+                       least=1, result=False)  # fmt: skip
+    cluster: str = option(None, "Train these on the machines of this Ray cluster: auto or an address.", result=False)
+
     instances: str = option(None, "Which of the domain's standard sets is made to train on.")
     data: str = option(None, "Where those are kept. [default: planrank-data/NAME/SET]", result=False)
     split_seed: int = option(None, "Of the split into train, validation and test. [default: the domain's]", least=0)
@@ -129,6 +133,7 @@ class TrainConfig(Architecture, GridArchitecture):
 
     @property
     def domain_name(self) -> str:
+        """Of the folder, or of planrank's own domain."""
         return Path(self.domain).resolve().name
 
     @property
@@ -138,6 +143,7 @@ class TrainConfig(Architecture, GridArchitecture):
         return kind(**{name: getattr(self, name) for name in options_of(kind)})
 
     def as_json(self) -> dict[str, Any]:
+        """All options, as plain values."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def differing(self, other: dict[str, Any]) -> list[str]:

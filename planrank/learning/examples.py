@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 import numpy as np
 
 from planrank import files, paths
-from planrank.console import say
+from planrank.console import warn
 from planrank.errors import PlanrankError
 from planrank.learning.ranking import EntryRanking, Ranking, entry_ranking_of_plan, ranking_of_plan, windows
 from planrank.models import families
@@ -85,7 +85,7 @@ def cached_examples(
 
 @lru_cache(maxsize=1)
 def warn_once(text: str) -> None:
-    say(text)
+    warn(text)
 
 
 def write_examples(file: Path, examples: list[Example]) -> None:

@@ -9,14 +9,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from planrank import console, julia
 from planrank.errors import PlanrankError
 from planrank.files import check_writable, make_folder
 from planrank.learning.config import TrainConfig
+from planrank.learning.selection import Figures
 from planrank.models import families
 from planrank.models.model import Model
+from planrank.parallel.pool import REHEARSAL, Job, pool_of
+from planrank.problems.folders import own_domains
 
+if TYPE_CHECKING:
+    from planrank.learning.trainer import Outcome
+    from planrank.learning.training_data import TrainingData
+
+MODEL = "model.safetensors"  # of a candidate that was trained apart
 TORCH_SCRATCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -37,9 +46,7 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
 
 
 def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
-    from planrank.learning import trainer
-    from planrank.learning.training_data import examples_of, gather
-    from planrank.task import load
+    from planrank.learning.training_data import gather
 
     out = Path(config.out)
     folder = out.with_name(out.name.removesuffix(".safetensors") + ".training")
@@ -47,25 +54,99 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
     check_writable(out)
     with alone_in(folder):
         data = gather(config, say)
-        digest, signature = data.digest(config.family), data.signature(config.family)
-        tasks = [load(one.domain, one.problem) for one in console.track(data.validation, "validation tasks")]
-        best, architecture = None, None
-        for candidate in candidates(config):
-            if candidate.architecture != architecture:
-                architecture = candidate.architecture
-                examples = examples_of(data, architecture, config.loss, say, config.window)
-            place = folder / name_of(candidate)
-            make_folder(place)
-            if not resume:
-                (place / trainer.CHECKPOINT).unlink(missing_ok=True)
-            outcome = trainer.run(candidate, signature, examples, tasks, digest, place, resume)
-            if outcome.figures is not None:
-                say(f"{name_of(candidate)}: {outcome.figures}")
+        several = (config.jobs or 1) > 1 or config.cluster is not None
+        outcomes = (apart if several else one_by_one)(config, data, folder, resume, say)
+        best = None
+        for outcome in outcomes:
             if best is None or (outcome.figures and best.figures and outcome.figures.better_than(best.figures)):
                 best = outcome
         assert best is not None
         best.model.save(out)
     return best.model
+
+
+def one_by_one(
+    config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Train all candidates, in their order, in this process."""
+    from planrank.learning import trainer
+    from planrank.learning.training_data import examples_of
+    from planrank.task import load
+
+    digest, signature = data.digest(config.family), data.signature(config.family)
+    tasks = [load(one.domain, one.problem) for one in console.track(data.validation, "validation tasks")]
+    architecture = None
+    for candidate in candidates(config):
+        if candidate.architecture != architecture:
+            architecture = candidate.architecture
+            examples = examples_of(data, architecture, config.loss, say, config.window)
+        place = place_of(candidate, folder, resume)
+        outcome = trainer.run(candidate, signature, examples, tasks, digest, place, resume)
+        if outcome.figures is not None:
+            say(f"{name_of(candidate)}: {outcome.figures}")
+        yield outcome
+
+
+def apart(
+    config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """The same in several processes, here or in a cluster. One that fails is named, and the others go on."""
+    from planrank.learning.trainer import Outcome
+
+    tried = candidates(config)
+    places = [place_of(candidate, folder, resume) for candidate in tried]
+    source = config.data if config.domain in own_domains() else config.domain
+    jobs = []
+    for candidate, place in zip(tried, places, strict=True):
+        told = candidate.as_json() | {"out": str(place / MODEL)}
+        arguments = {"config": told, "place": str(place), "resume": resume}
+        jobs.append(Job(f"{__name__}:train_candidate", arguments, reads=(source,), writes=(str(place),)))
+    figures: dict[int, Figures | None] = {}
+    with console.Progress("trainings", len(jobs)) as progress:
+        for number, answer in pool_of(config.jobs, REHEARSAL, config.cluster).map(jobs):
+            progress.advance()
+            name = name_of(tried[number])
+            if answer.error is not None:
+                say(f"{name} was not trained: {answer.error}")
+                error = answer.error
+                continue
+            figures[number] = None if answer.value is None else Figures(**answer.value)
+            if answer.value is not None:
+                say(f"{name}: {figures[number]}")
+    if not figures:
+        raise error
+    for number in sorted(figures):  # of equals the first, whichever came first
+        model = Model.load(places[number] / MODEL)
+        model.metadata["training"] = tried[number].as_json()
+        yield Outcome(model, figures[number])
+
+
+def train_candidate(config: dict, place: str, resume: bool) -> dict | None:
+    """A job: train one candidate into a folder, with its model; what validation said of it."""
+    from planrank.learning.training_data import gather
+
+    def quiet(_: str) -> None:
+        """Who asked for the job gathers the same data, and has said all there is to say of it."""
+
+    julia.module()  # before torch
+    candidate = TrainConfig(**config)
+    with scratch_of_torch():
+        make_folder(Path(place))
+        data = gather(candidate, quiet)
+        (outcome,) = one_by_one(candidate, data, Path(place).parent, resume, quiet)
+    outcome.model.save(Path(place, MODEL))
+    return None if outcome.figures is None else outcome.figures.as_json()
+
+
+def place_of(candidate: TrainConfig, folder: Path, resume: bool) -> Path:
+    """The candidate's folder, in which an earlier run leaves no checkpoint unless this one goes on from it."""
+    from planrank.learning.trainer import CHECKPOINT
+
+    place = folder / name_of(candidate)
+    make_folder(place)
+    if not resume:
+        (place / CHECKPOINT).unlink(missing_ok=True)
+    return place
 
 
 @contextlib.contextmanager
@@ -91,7 +172,8 @@ def candidates(config: TrainConfig) -> list[TrainConfig]:
     """A configuration for each network and seed that is tried."""
     shapes = families.get(config.family).grid if config.grid else [{}]
     seeds = range(config.seed, config.seed + config.seeds)
-    return [replace(config, grid=False, seeds=1, seed=seed, **shape) for shape in shapes for seed in seeds]
+    alone: dict[str, Any] = {"grid": False, "seeds": 1, "jobs": None, "cluster": None}
+    return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
 
 
 def name_of(config: TrainConfig) -> str:

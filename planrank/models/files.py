@@ -119,7 +119,7 @@ def text_header(text: str) -> Any:
 def text_weights(content: dict[str, Any]) -> Weights:
     shapes, weights = content["shapes"], {}
     for name, flat in content["weights"].items():
-        if not all(type(number) in (int, float) for number in flat):
+        if not set(map(type, flat)) <= {int, float}:
             raise ValueError
         weights[name] = np.array(flat, np.float32).reshape([whole(size) for size in shapes[name]])
     if len(weights) != len(shapes):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planrank import paths
 from planrank.choices import RANKS
-from planrank.console import say
+from planrank.console import say, warn
 from planrank.errors import PlanrankError
 from planrank.models.files import architecture_of, family_of, read_header
 from planrank.task import Task
@@ -44,7 +44,7 @@ def fitting_model(task: Task, ranks: tuple[str, ...] = RANKS) -> Path | None:
             if family.name not in digests:
                 digests[family.name] = family.signature(task).digest
         except PlanrankError as e:
-            say(f"a file among the models is passed by: {e}")
+            warn(f"a file among the models is passed by: {e}")
             continue
         if rank in ranks and header.get("signature_digest") == digests[family.name]:
             fitting.append((file, family.name))

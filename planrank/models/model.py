@@ -29,6 +29,7 @@ class Model:
 
     @property
     def family(self) -> Family:
+        """What kind of network it is."""
         return families.get(self.architecture.family_name)
 
     @property
@@ -47,12 +48,14 @@ class Model:
 
     @classmethod
     def fresh(cls, signature: Signature, architecture: Any, seed: int = 0) -> Model:
+        """With random weights, the same for the same seed."""
         family = families.get(architecture.family_name)
         rng = np.random.default_rng(seed)
         return cls(signature, architecture, family.fresh_weights(signature, architecture, rng))
 
     @classmethod
     def load(cls, file: str | Path) -> Model:
+        """From a file, checked: PlanrankError if it is damaged or was changed."""
         header, weights = files.read(Path(file))
         family, options = files.family_of(header, Path(file)), files.architecture_of(header, Path(file))
         try:
@@ -69,6 +72,7 @@ class Model:
         return cls(signature, architecture, weights, metadata)
 
     def save(self, file: str | Path) -> None:
+        """To a safetensors file, or as JSON text if its name ends so."""
         header = {
             "family": self.family.name,
             "signature": self.signature.text,
@@ -84,6 +88,7 @@ class Model:
         return self.family.scorer(self, task, limits)
 
     def check_reads(self, task: Task) -> None:
+        """PlanrankError, with what differs, if the task is of another domain than the model."""
         ours, theirs = self.signature, self.family.signature(task)
         if ours.digest != theirs.digest:
             differing = sorted(set(ours.text.splitlines()[1:]) ^ set(theirs.text.splitlines()[1:]))

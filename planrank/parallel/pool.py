@@ -1,4 +1,7 @@
-"""Runs jobs in worker processes. A job is a function's name and plain values, so that it can run anywhere."""
+"""Runs jobs in worker processes. A job is a function's name and plain values, so that it can run anywhere.
+
+`Pool` has its workers on this machine, `planrank.parallel.cluster.ClusterPool` on those of a Ray cluster.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,15 @@ START_SECONDS = 600.0  # until a worker is ready; without a system image Julia c
 class Job:
     """Call `function`, written module:name, with these arguments; all are what JSON can say, and so is the answer.
 
-    A worker that has not answered after `seconds` is ended.
+    A worker that has not answered after `seconds` is ended. `reads` and `writes` are those of its arguments that name
+    files or folders: where the machine that runs it does not share them, they are sent there and back.
     """
 
     function: str
     arguments: dict[str, Any]
     seconds: float | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,15 @@ class Answer:
     value: Any = None
     error: PlanrankError | None = None
     lost: bool = False
+
+
+def pool_of(jobs: int | None = None, prepare: str | None = None, cluster: str | None = None) -> Pool:
+    """So many workers, by default one. With `cluster`, an address, they are there, and by default as many as fit."""
+    if cluster is None:
+        return Pool(jobs or 1, prepare)
+    from planrank.parallel.cluster import ClusterPool
+
+    return ClusterPool(cluster, jobs, prepare)
 
 
 class Pool:
@@ -87,6 +102,19 @@ class Worker:
     @property
     def is_busy(self) -> bool:
         return self.job is not None
+
+    def run(self, job: Job) -> Answer:
+        """Have one job done, and wait for it."""
+        with selectors.DefaultSelector() as selector:
+            if self.running is not None:
+                selector.register(self.output, selectors.EVENT_READ, self)
+            self.give(0, job, selector)
+            while True:
+                readable = bool(selector.select(max(0.0, min(self.deadline - time.monotonic(), 3600.0))))
+                if readable or time.monotonic() >= self.deadline:
+                    answer = self.answer(readable, selector)
+                    if answer is not None:
+                        return answer
 
     def give(self, number: int, job: Job, selector: selectors.BaseSelector) -> None:
         self.number, self.job = number, job

@@ -9,6 +9,7 @@ from pathlib import Path
 from planrank import julia, paths
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
+from planrank.problems.domain_files import domain_of
 
 
 @dataclass(frozen=True)
@@ -82,18 +83,6 @@ def size_of(problem: Path) -> int:
 def outline(file: Path) -> tuple[str, int]:
     """Whether a file is a "domain" or a "problem" (empty: neither), and how many objects it declares."""
     return julia.call_long("outline", str(file))
-
-
-def domain_of(problem: Path, folder: Path) -> Path:
-    stem = problem.stem
-    own = (f"{stem}-domain.pddl", f"{stem[:3]}-domain.pddl", f"domain_{stem}.pddl", f"domain-{stem}.pddl")
-    candidates = [problem.parent / name for name in own]
-    above = [place for place in (problem.parent, *problem.parent.parents) if place.is_relative_to(folder)]
-    candidates += [place / "domain.pddl" for place in above]
-    for candidate in candidates:
-        if candidate.is_file() and candidate != problem:
-            return candidate
-    raise PlanrankError("found no domain file for this problem, expected domain.pddl beside it", file=str(problem))
 
 
 def natural(path: Path) -> list[list[tuple[int, str]]]:

@@ -10,7 +10,7 @@ from planrank import julia
 from planrank.errors import PlanrankError
 from planrank.files import make_folder, write_bytes, write_text
 from planrank.limits import NO_LIMIT, available_memory
-from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool
+from planrank.parallel.pool import REHEARSAL, Answer, Job, pool_of
 from planrank.problems.folders import Instance, find_instances, instance_of, natural
 from planrank.problems.labelled_plans import LabelledPlan, checked_plan, labelled_plan_text, read_plan
 from planrank.problems.splits import in_rounds
@@ -37,7 +37,8 @@ def label(
     *,
     time_limit: float = 60.0,
     memory_limit: float | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
+    cluster: str | None = None,
     allow_suboptimal: bool = False,
     retry_unproved: bool = False,
     progress: Callable[[Outcome], None] | None = None,
@@ -45,11 +46,12 @@ def label(
     """Have a plan made and validated for each instance that has none, and write it beside the problem.
 
     `time_limit` is in seconds for each instance, `memory_limit` in megabytes for each process (by default the memory at
-    hand is shared out). Plans that are there stay, unless `retry_unproved` asks for those without proof to be replaced
-    by proved or cheaper ones. Failures are outcomes, not errors.
+    hand is shared out; in a cluster there is no limit). `jobs` and `cluster` are those of
+    `planrank.parallel.pool.pool_of`. Plans that are there stay, unless `retry_unproved` asks for those without proof to
+    be replaced by proved or cheaper ones. Failures are outcomes, not errors.
     """
-    if memory_limit is None and (at_hand := available_memory()) != NO_LIMIT:
-        memory_limit = at_hand / 2**20 / jobs
+    if memory_limit is None and cluster is None and (at_hand := available_memory()) != NO_LIMIT:
+        memory_limit = at_hand / 2**20 / (jobs or 1)
     outcomes = []
 
     def done(outcome: Outcome) -> None:
@@ -71,9 +73,11 @@ def label(
         terms = (time_limit, memory_limit, allow_suboptimal)
         questions = [asdict(Question(str(one.domain), str(one.problem), *terms)) for one in waiting]
         arguments = [{"teacher": teacher, "question": question} for question in questions]
-        asked = [Job("planrank.problems.teachers:teach", one, time_limit + GRACE_SECONDS) for one in arguments]
+        files = [(str(one.domain), str(one.problem)) for one in waiting]
+        teach = ("planrank.problems.teachers:teach", time_limit + GRACE_SECONDS)
+        asked = [Job(teach[0], one, teach[1], reads) for one, reads in zip(arguments, files, strict=True)]
         # The program of another teacher needs no Julia in the worker.
-        pool = Pool(jobs, REHEARSAL if teacher == "builtin" else None)
+        pool = pool_of(jobs, REHEARSAL if teacher == "builtin" else None, cluster)
         for number, answer in pool.map(asked):
             done(stored(waiting[number], teacher_answer(answer)))
     return sorted(outcomes, key=lambda outcome: natural(outcome.instance.problem))

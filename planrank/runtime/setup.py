@@ -87,11 +87,26 @@ def take_official_road(steps: Steps) -> record.Runtime:
     # Without a limit a firewall that drops packets would hold this up for minutes.
     script = "import socket; socket.setdefaulttimeout(20); import juliapkg; juliapkg.resolve()"
     with steps.step("looking for Julia, or downloading it, by way of juliapkg"):
-        run("juliapkg", [sys.executable, "-c", script])
+        try:
+            run("juliapkg", [sys.executable, "-c", script])
+        except PlanrankError as e:
+            raise PlanrankError(f"{e}{julia_on_path()}", "runtime") from None
     with steps.step("compiling planrank's Julia module"):
         environment = os.environ | {"PLANRANK_ROAD": "official"}
         run("the first start of Julia", [sys.executable, "-m", "planrank.runtime.rehearsal"], environment)
     return record.Runtime("official")
+
+
+def julia_on_path() -> str:
+    """Which Julia the user has, if any: the usual reason why juliapkg went to look for another."""
+    found = shutil.which("julia")
+    if found is None:
+        return ""
+    try:
+        version = run("julia", [found, "--version"]).strip().removeprefix("julia version ")
+    except (PlanrankError, OSError):
+        return f" ({found} does not run)"
+    return f" ({found} is Julia {version})"
 
 
 def wheel_prefix() -> Path:

@@ -82,6 +82,7 @@ class Search:
 
     @property
     def expanded(self) -> int:
+        """How many states were expanded so far."""
         return julia.call("expanded_states", self.handle)
 
     def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS) -> str:
@@ -168,6 +169,7 @@ class Search:
         julia.call("insert_entry_values", self.handle, *julia.lend(values, np.float32))
 
     def statistics(self) -> Statistics:
+        """All counters so far."""
         return Statistics(*julia.call("statistics", self.handle))
 
     def release(self) -> None:
@@ -175,6 +177,7 @@ class Search:
         julia.call("release_search", self.handle)
 
     def proved_unsolvable(self) -> bool:
+        """Whether the search has ended and shown that there is no plan."""
         return julia.call("proved_unsolvable", self.handle)
 
     def plan(self) -> list[str]:

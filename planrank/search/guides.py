@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS
+from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called, is_table
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
 from planrank.models.model import Model
 from planrank.search.forward import Evaluator
 from planrank.search.heuristic import Heuristic
-from planrank.search.table import is_table
 from planrank.task import Task
 
 
@@ -27,21 +26,26 @@ class Guide:
 
     @classmethod
     def of_heuristic(cls, name: str) -> Guide:
+        """A classical one, by planrank's name or another planner's, or a table of numbers."""
+        name = heuristic_called(name)
         if name not in HEURISTICS and not is_table(name):
             raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}, table, table:FILE")
         return cls(name, heuristic=name)
 
     @classmethod
     def of_model(cls, model: Model | str | Path) -> Guide:
+        """A model, or one that is read from a file."""
         if isinstance(model, Model):
             return cls(f"model:{model.signature.domain}", model=model)
         return cls(f"model:{library.model_name(Path(model))}", model=Model.load(model), file=str(model))
 
     @property
     def scores_actions(self) -> bool:
+        """Whether it can guide phs and levints."""
         return self.model is not None and self.model.scores_actions
 
     def suits(self, search: str) -> bool:
+        """Whether this search can be guided by it."""
         if search in ("ucs", "bfs"):
             return self.heuristic == "blind"
         if search == "lazy":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from planrank import julia
+from planrank.choices import heuristic_called, is_table
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
-from planrank.search.table import is_table, table_of
+from planrank.search.table import table_of
 from planrank.task import Task
 
 
@@ -18,7 +19,7 @@ class Heuristic:
     def __init__(self, task: Task, name: str, limits: Limits | None = None):
         limits = limits or Limits()
         self.task = task
-        self.name = name
+        self.name = name = heuristic_called(name)
         if is_table(name):
             numbers = table_of(task, name)
             self.handle = julia.call("new_table", task.handle, *julia.lend(numbers, np.float64))

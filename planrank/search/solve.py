@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planrank import julia
+from planrank import console, julia
 from planrank.errors import Exit, PlanrankError
 from planrank.limits import Limits
 from planrank.models.model import Model
@@ -49,9 +49,11 @@ class Result:
 
     @property
     def plan_length(self) -> int | None:
+        """The number of steps, None without a plan."""
         return None if self.plan is None else len(self.plan)
 
     def as_json(self) -> dict[str, object]:
+        """What `planrank solve --json` writes."""
         counters = self.statistics
         return {
             "status": self.status,
@@ -131,6 +133,8 @@ class Attempt:
 
     def run(self, domain: Source, problem: Source, shorten: bool, options: dict[str, Any]) -> None:
         self.task = task = load(domain, problem, self.limits)
+        seconds = f"parsed in {task.parse_seconds:.3f} s, grounded in {task.ground_seconds:.3f} s"
+        console.detail(f"{task.fact_count} facts, {task.operator_count} actions, {seconds}")
         self.began = time.time()
         if task.goal_count == 0:
             self.status, self.reason = "unsolvable", "the goal cannot be reached even if nothing is ever made false"

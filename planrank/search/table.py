@@ -31,10 +31,6 @@ NAME = "table.toml"
 KEYS = ("places", "facts", "numbers")
 
 
-def is_table(heuristic: str) -> bool:
-    return heuristic == "table" or heuristic.startswith("table:")
-
-
 def table_of(task: Task, heuristic: str) -> np.ndarray:
     """A number for each fact of the task, in the user's costs."""
     _, _, given = heuristic.partition(":")

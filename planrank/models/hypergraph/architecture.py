@@ -52,6 +52,7 @@ class Architecture:
 
     @property
     def scores_actions(self) -> bool:
+        """Whether the network has scores for actions beside the value of a state."""
         return self.rank != "states"
 
     def __str__(self) -> str:

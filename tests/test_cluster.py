@@ -1,0 +1,210 @@
+"""The pool on a Ray cluster of several machines, here all on this one: the answers of the local pool, also when a
+machine is lost in the middle. Files that machines do not share are sent."""
+
+import os
+import signal
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from test_evaluate import FF, instances, model  # noqa: F401
+
+from planrank import PlanrankError, TrainConfig, evaluate, train
+from planrank.errors import Exit
+from planrank.models.model import Model
+from planrank.parallel import transfer
+from planrank.parallel.cluster import MOST_ATTEMPTS, Runner, connect, named
+from planrank.parallel.pool import Job, Pool, pool_of
+from planrank.problems.labelling import label
+from planrank.problems.problem_sets import Group, generate, parse_sizes
+from planrank.search.guides import Guide
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
+
+
+def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(PlanrankError, match=r"needs Ray, which is not installed; `pip install planrank\[cluster\]`"):
+        pool_of(cluster="auto")
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere"])
+def test_a_cluster_that_is_not_reached_is_one_sentence(planrank, address, tmp_path, instances):  # noqa: F811
+    folder = instances[0].problem.parent
+    done = planrank("evaluate", "--domain", folder, "--split", "all", "--heuristics", "ff", "--cluster", address)
+    assert done.returncode == Exit.USAGE and done.stdout == ""
+    assert f"no Ray cluster was reached at {address}" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_files_are_told_by_their_contents(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "data"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a/one").write_text("1")
+    (folder / "two").write_text("2")
+    (folder / ".two.lock").write_text("a lock stays at home")
+    things = [transfer.sent(str(path), lambda sha, file: file.read_bytes()) for path in (folder, folder / "two")]
+    assert [sorted(thing.files) for thing in things] == [["a/one", "two"], [""]]
+    fetched = []
+
+    def fetch(token):
+        fetched.append(token)
+        return token
+
+    # In its place, as long as it is the same there.
+    assert [transfer.at_hand(thing, fetch) for thing in things] == [str(folder), str(folder / "two")] and not fetched
+    (folder / "two").write_text("changed since")
+    copy, single = (Path(transfer.at_hand(thing, fetch)) for thing in things)
+    assert transfer.contents(copy) == {"a/one": b"1", "two": b"2"} and single.read_text() == "2" and len(fetched) == 3
+    assert Path(transfer.at_hand(things[0], fetch)) == copy and len(fetched) == 3  # it is there already
+    (copy / "two").write_text("spoiled")
+    transfer.at_hand(things[0], fetch)
+    assert (copy / "two").read_text() == "2"
+    transfer.bring_back(str(folder), {"two": b"3", "new/x": b"4"})
+    assert transfer.contents(folder) == {"two": b"3", "new/x": b"4"} and (folder / ".two.lock").exists()
+    places = {"data": "/elsewhere/data"}
+    assert transfer.elsewhere({"a": ["data", "data/x", "database", 1, None]}, places) == {
+        "a": ["/elsewhere/data", "/elsewhere/data/x", "database", 1, None]
+    }
+
+
+def test_a_machine_with_another_planrank_is_refused():
+    with pytest.raises(PlanrankError, match=r"has planrank \S+, expected 0\.0\.0"):
+        Runner(None, [], "0.0.0")
+
+
+def test_errors_have_the_names_that_the_caller_knows():
+    error = named(PlanrankError("no /sent/x here", "syntax", "/sent/x", 3, 4), {"/sent/x": "x.pddl"})
+    assert str(error) == "x.pddl:3:4: no x.pddl here" and error.kind == "syntax" and named(None, {}) is None
+
+
+def counted(rows: list[dict]) -> list[dict]:
+    """What does not depend on the clock."""
+    return [{key: value for key, value in row.items() if "seconds" not in key and key != "peak_kb"} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head without room for jobs, and two machines with a processor each."""
+    ray = pytest.importorskip("ray", reason="needs ray")
+    from ray.cluster_utils import Cluster
+
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    found.first, found.second = (found.add_node(num_cpus=1, include_dashboard=False) for _ in range(2))
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
+    broken = tmp_path / "broken.pddl"
+    broken.write_text("(define (problem")
+    jobs = [Job("jobs_for_tests:double", {"number": n}) for n in range(6)]
+    jobs += [Job(f"jobs_for_tests:{name}", {}) for name in ("refuse", "die", "divide")]
+    jobs.append(Job("jobs_for_tests:sleep", {"seconds": 60}, seconds=1))
+    here, there = (dict(pool.map(jobs)) for pool in (Pool(2), pool_of(cluster=cluster.address)))
+    for number in range(len(jobs)):
+        assert str(here[number].error) == str(there[number].error) and here[number].lost == there[number].lost
+        assert number >= 6 or here[number].value["twice"] == there[number].value["twice"]
+    monkeypatch.chdir(tmp_path)  # where actors do not work
+    some = [*instances, type(instances[0])(instances[0].domain, broken)]
+    guides = [FF, Guide.of_model(model.relative_to(tmp_path))]
+    rows = [evaluate(some, guides, ["gbfs", "astar"], 60, cluster=one) for one in (None, cluster.address)]
+    assert counted(rows[0]) == counted(rows[1]) and [row["status"] for row in rows[0]].count("error") == 4
+
+    sizes = parse_sizes(["locations=2-3", "cars=1-2"])
+    folder = tmp_path / "ferry"
+    found = label(generate("ferry", [Group(8, 0, sizes)], folder), cluster=cluster.address)
+    assert all(outcome.plan is not None and outcome.plan.proved_optimal for outcome in found)
+    check_trained_alike(tmp_path, {"cluster": cluster.address})
+
+
+@pytest.mark.slow
+def test_candidates_that_are_trained_apart_are_the_same(tmp_path):
+    sizes = parse_sizes(["locations=2-3", "cars=1-2"])
+    label(generate("ferry", [Group(8, 0, sizes)], tmp_path / "ferry"))
+    check_trained_alike(tmp_path, {"jobs": 2})
+
+
+def check_trained_alike(tmp_path, where) -> None:
+    """As one after the other in one process; also when it goes on from what is there."""
+    terms = {"domain": str(tmp_path / "ferry"), "steps": 20, "seeds": 2, "layers": 1, "dim": 4}
+    models, told = [], []
+    for name, how, resume in (("one", {}, False), ("apart", where, False), ("apart", where, True)):
+        out = tmp_path / f"{name}.safetensors"
+        said = []
+        train(TrainConfig(**terms, **how, out=str(out), validation_time=60.0), resume=resume, say=said.append)
+        models.append(Model.load(out))
+        told.append(sorted(line for line in said if "-seed" in line))
+        assert len(list(tmp_path.glob(f"{name}.training/*/log.jsonl"))) == 2
+    assert told[0] == told[1] == told[2] and len(told[0]) == 2
+    for other in models[1:]:
+        assert {name: array.tobytes() for name, array in other.weights.items()} == {
+            name: array.tobytes() for name, array in models[0].weights.items()
+        }
+        assert other.metadata["training"] == models[0].metadata["training"] | {
+            "out": str(tmp_path / "apart.safetensors")
+        }
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_machine_that_is_lost_costs_time_and_no_job(cluster, tmp_path):
+    ray = connect(cluster.address)
+    third = cluster.add_node(num_cpus=1, include_dashboard=False)
+    deadline = time.monotonic() + 60
+    while ray.cluster_resources().get("CPU", 0) < 3 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    jobs = [Job("jobs_for_tests:note", {"folder": str(tmp_path), "number": n, "seconds": 1}) for n in range(9)]
+    pool = pool_of(cluster=cluster.address)
+    assert pool.processes == 3
+    answers, lost = {}, False
+    for number, answer in pool.map(jobs):
+        answers[number] = answer.value
+        if not lost:
+            lost = True
+            assert len(workers_of(ray)) == 3
+            cluster.remove_node(third, allow_graceful=False)
+    assert answers == {n: n for n in range(9)}
+    begun = [file.name.partition("-")[0] for file in tmp_path.iterdir()]
+    assert len(begun) >= 9 and {*begun} == {str(n) for n in range(9)}
+    for _ in range(100):  # the pool's workers end with it
+        if not (left := workers_of(ray)):
+            break
+        time.sleep(0.1)
+    assert left == []
+
+
+def workers_of(ray) -> list[str]:
+    """The worker processes that actors of this cluster have started."""
+    job = f"RAY_JOB_ID={ray.get_runtime_context().get_job_id()}".encode()
+    running = [p.parent for p in Path("/proc").glob("[0-9]*/cmdline") if b"planrank.parallel.worker" in read(p)]
+    return [folder.name for folder in running if job in read(folder / "environ").split(b"\0")]
+
+
+def read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_job_that_ends_every_machine_is_given_up(cluster):
+    jobs = [Job("jobs_for_tests:kill_whoever_started_me", {}), Job("jobs_for_tests:double", {"number": 2})]
+    answers = dict(pool_of(1, cluster=cluster.address).map(jobs))
+    assert answers[0].lost and f"was lost {MOST_ATTEMPTS} times" in str(answers[0].error)
+    assert answers[1].value["twice"] == 4
+
+
+@needs_ray
+@pytest.mark.slow
+def test_connecting_leaves_the_signals_as_they_were(cluster):
+    before = signal.getsignal(signal.SIGTERM)
+    connect(cluster.address)
+    assert signal.getsignal(signal.SIGTERM) == before and os.environ["RAY_USAGE_STATS_ENABLED"] == "0"

@@ -1,0 +1,146 @@
+"""benchmarks/paper.py: its tests of significance, its verdicts, and that it goes on where it was."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+from hypothesis import given
+from hypothesis import strategies as st
+from test_benchmarks import columns, needs_fast_downward, quick, run
+
+from planrank.files import read_toml
+
+sys.path.append(str(REPOSITORY / "benchmarks"))
+import paper_tables
+from paper_tables import Claim, both, compared, holm, sign_test, verdict_of, votes, wilson
+
+sys.path.remove(str(REPOSITORY / "benchmarks"))
+
+TOLD = read_toml(REPOSITORY / "benchmarks/paper.toml")
+
+
+def rows(expansions, seed=0, first=0):
+    """A row for each problem; None: not solved."""
+    return [
+        {"instance_sha": f"p{first + i}", "seed": seed, "expanded": n or 0, "status": "solved" if n else "out of time",
+         "plan_length": 3}
+        for i, n in enumerate(expansions)
+    ]  # fmt: skip
+
+
+def test_the_sign_test_is_exact():
+    assert sign_test(0, 0) == 1 and sign_test(5, 5) == 1 and sign_test(1, 0) == 1
+    assert sign_test(6, 0) == sign_test(0, 6) == 2 / 2**6
+    assert math.isclose(sign_test(9, 1), 2 * (10 + 1) / 2**10)
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_the_sign_test_is_a_probability_and_knows_no_sides(wins, losses):
+    assert 0 < sign_test(wins, losses) == sign_test(losses, wins) <= 1
+    assert sign_test(max(wins, losses) + 1, min(wins, losses)) <= sign_test(wins, losses) + 1e-12
+
+
+def test_many_tests_are_corrected():
+    assert holm([]) == [] and holm([0.03]) == [0.03]
+    assert [round(p, 3) for p in holm([0.01, 0.04, 0.03])] == [0.03, 0.06, 0.06]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_the_interval_of_a_share():
+    low, high = wilson(50, 100)  # as tables of it have it
+    assert round(low, 1) == 40.4 and round(high, 1) == 59.6
+    assert (
+        math.isclose(wilson(20, 20)[1], 100)
+        and 80 < wilson(20, 20)[0] < 90
+        and math.isclose(wilson(0, 20)[0], 0, abs_tol=1e-9)
+    )
+
+
+def test_a_problem_has_one_vote_however_many_seeds_there_are():
+    assert votes(rows([1, 5, None, None]), rows([2, 4, 3, None])) == (1, 2)
+    mine = rows([1, 1], seed=0) + rows([9, 1], seed=1) + rows([1, 1], seed=2)
+    theirs = rows([2, 1], seed=0) + rows([2, 1], seed=1) + rows([2, 1], seed=2)
+    assert votes(mine, theirs) == (1, 0)
+    assert votes(rows([1], seed=0), rows([2], seed=1)) == (0, 0)  # nothing to pair
+
+
+BETTER, WORSE, EVEN = [1] * 12, [2] * 12, [1, 2] * 6
+SOME = both("astar", "lstar", "l2")
+
+
+@pytest.mark.parametrize(
+    "ferry, blocks, every, some",
+    [
+        ((BETTER, WORSE), (BETTER, WORSE), "holds", "holds"),
+        ((BETTER, WORSE), (EVEN, EVEN[::-1]), "cannot be told", "holds"),
+        ((BETTER, WORSE), (WORSE, BETTER), "does not hold", "does not hold"),
+        ((EVEN, EVEN[::-1]), (EVEN, EVEN[::-1]), "cannot be told", "cannot be told"),
+        ((BETTER, [None] * 12), (BETTER, [None] * 12), "holds", "holds"),
+    ],
+)
+def test_verdicts(ferry, blocks, every, some):
+    cells = {}
+    for first, (line, (a, b)) in enumerate({"ferry": ferry, "blocks": blocks}.items()):
+        cells[line] = {("astar", "lstar"): rows(a, first=100 * first), ("astar", "l2"): rows(b, first=100 * first)}
+    domains = {line: line for line in cells}
+    for expected, is_every in ((every, True), (some, False)):
+        claim = Claim("", SOME, every=is_every)
+        found = compared(claim, cells, domains)
+        assert [one.where for one in found] == ["ferry", "blocks"]
+        assert verdict_of(claim, found)[0] == expected
+    (pooled,) = compared(Claim("", SOME, pooled=True), cells, domains)
+    assert pooled.where == "all domains" and pooled.wins + pooled.losses <= 24
+
+
+def test_nothing_run_cannot_be_told():
+    claim = paper_tables.CLAIMS[0]
+    assert verdict_of(claim, compared(claim, {}, {})) == ("cannot be told", "nothing that it compares was run")
+
+
+def test_what_was_printed_is_whole():
+    printed = TOLD["printed"]
+    lines = set(printed["solved"])
+    assert len(lines) == 16 and len(printed["columns"]) == 11
+    for kind in ("solved", "deviation", "expanded", "length"):
+        assert set(printed[kind]) == lines and all(len(row) == 11 for row in printed[kind].values())
+    assert {line.split()[0] for line in lines} == set(TOLD["domains"])
+    assert len(TOLD["budgets"]["full"]["networks"]) == 18
+    # The paper's own table: ranking is nowhere below regression.
+    assert paper_tables.printed_order(paper_tables.CLAIMS[0], printed) == "28 above, 4 level, 0 below"
+
+
+@needs_fast_downward
+def test_quick_leaves_nothing_behind(tmp_path):
+    tables = quick("paper.py", tmp_path)
+    found = columns(tables, "claim", "ranking", "verdict")
+    assert [claim for claim, *_ in found] == [claim.text for claim in paper_tables.CLAIMS]
+    assert {rank for _, rank, _ in found} == {"states"} and {verdict for *_, verdict in found} == {"cannot be told"}
+    ((domain, problems, solved),) = columns(tables, "domain", "problems", "A*, L*")[:1]
+    assert (domain, problems) == ("ferry", "2") and solved.endswith("(98)")
+    ((*_, lama),) = columns(tables, "domain", "breadth-first search", "LAMA-first")
+    assert lama == "100"
+
+
+@pytest.mark.slow
+@needs_fast_downward
+def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
+    options = ["--quick", "--work", "work"]
+    run("paper.py", tmp_path, *options, "--stage", "prepare")
+    run("paper.py", tmp_path, *options, "--stage", "train")
+    assert "Unfinished" in (unfinished := run("paper.py", tmp_path, *options, "--stage", "report"))
+    run("paper.py", tmp_path, *options)
+    made = {file: file.stat().st_mtime_ns for file in Path(tmp_path, "work").rglob("*.safetensors")}
+    journal = tmp_path / "work/quick/rows.jsonl"
+    first = journal.read_text()
+    journal.write_text("\n".join(first.splitlines()[:-2]) + "\n" + first.splitlines()[-2][:40])  # as after a kill
+    again = run("paper.py", tmp_path, *options)
+    assert "Unfinished" not in again and again != unfinished
+    assert {file: file.stat().st_mtime_ns for file in Path(tmp_path, "work").rglob("*.safetensors")} == made
+    keys = [json.loads(line)["instance_sha"] for line in journal.read_text().splitlines() if line.endswith("}")]
+    assert len(keys) == len(first.splitlines())
+    told = run("paper.py", tmp_path, *options, "--stage", "cost").splitlines()[2].split(" | ")
+    assert [told[0], told[1], told[3]] == ["| ferry", "3", "10"] and told[2].endswith("(3)") and "(10)" in told[4]
+    assert "planrank_document" in (tmp_path / "work/quick/paper.html").read_text()
