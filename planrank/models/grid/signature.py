@@ -22,7 +22,7 @@ class GridSignature(Signature):
     @cached_property
     def places_of_actions(self) -> dict[str, int]:
         """Of how many places the score of an action is made, by the name of the action; in the order of the names."""
-        return {words[1]: int(words[2]) for words in self.lines if words[0] == "action"}
+        return {words[1]: len(words) - 2 for words in self.lines if words[0] == "action"}
 
     @property
     def has_links(self) -> bool:

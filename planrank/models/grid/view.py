@@ -81,7 +81,7 @@ class View:
         found = [f"places {self.places.text}", f"agent {self.agent or '-'}"]
         found += [f"links {self.links}"] if self.links else []
         found += [f"plane {one.count} {'changes' if one.changes else 'stays'} {one}" for one in self.planes]
-        return found + [f"action {name} {len(numbers)}" for name, numbers in self.actions.items()]
+        return found + [" ".join(["action", name, *map(str, numbers)]) for name, numbers in self.actions.items()]
 
 
 def view_of(task: Task) -> View | None:
