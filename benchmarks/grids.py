@@ -1,7 +1,7 @@
 """How well do networks do on Sokoban, mazes and tiles, beside hFF and LAMA-first?
 
     python benchmarks/grids.py --instances FOLDER [--hypergraph FOLDER] [--count N] [--seconds 10] [--jobs N]
-        [--rows FILE]
+        [--rows FILE] [--domains NAME,…]
 
 The models are those that come with planrank, and with --hypergraph NAME.safetensors in that folder too, trained on the
 same plans for the same time. FOLDER holds the published levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt,
@@ -32,6 +32,7 @@ from planrank.problems.problem_sets import Group, generate, parse_sizes
 from planrank.search.guides import Guide
 
 PEERS = ("FD GBFS-hFF", "LAMA-first")
+DOMAINS = ["sokoban", "tiles", "maze"]
 SEED = 1001  # of what is generated; no standard set has it
 
 
@@ -72,11 +73,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="for each process")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="every run is kept here")
+    parser.add_argument("--domains", type=script.names(DOMAINS), default=DOMAINS, metavar="NAME,…")
     parser.add_argument("--peers", type=script.names(list(CONFIGURATIONS)), default=list(PEERS), metavar="NAME,…")
     options = script.parse(parser, "instances", quick={"count": 2, "peers": [], "seconds": 60.0})
     if options.peers:
         fast_downward.driver()  # if it is missing, that is said now
-    kinds = QUICK if options.quick else KINDS
+    kinds = [kind for kind in (QUICK if options.quick else KINDS) if kind.domain in options.domains]
     with script.folder_for(None) as scratch:
         wanted: dict[str, list[Row]] = {}
         for kind in kinds:
