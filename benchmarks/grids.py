@@ -90,7 +90,8 @@ def main() -> None:
             done = run_missing(everything, ANSWER, Pool(options.jobs), options.rows, lambda *_: progress.advance())
     figures = [one for title, mine in wanted.items() for one in figures_of(title, [done[key_of(r)] for r in mine])]
     head = f"{options.seconds:g} s of wall time for the whole process, {options.jobs} at a time; {machine()}."
-    note = "Means and medians are over the problems that the guide solves; expansions a step are their mean ratio."
+    note = "Means and medians are over the problems that the guide solves, which are not the same for all guides: "
+    note += "they compare where all are solved. Expansions a step are a mean of ratios, which one bad problem can rule."
     lines = ["# Grids", "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=2)]
     write(options.results, "grids", lines + trouble(done.values()), figures)
 
