@@ -77,6 +77,21 @@ task_column(l::LoadedTask, name::AbstractString) = from_zero(getfield(l.task, Sy
 task_rows(l::LoadedTask, name::AbstractString) =
     (rows = getfield(l.task, Symbol(name)); (from_zero(rows.offsets), from_zero(rows.values)))
 
+"The atoms of the initial state that no action changes: number of the predicate, offsets of the arguments, objects."
+function static_atoms(l::LoadedTask)
+    atoms, fluent = l.problem.init, fluent_predicates(l.domain)
+    kept = [i for i in 1:length(atoms) if !fluent[atoms.predicate[i]]]
+    args = rows_of(arguments(atoms, i) for i in kept)
+    from_zero(atoms.predicate[kept]), from_zero(args.offsets), from_zero(args.values)
+end
+
+"The predicates of the domain, and its actions, a line each: the name and then those of the parameters."
+function declared(l::LoadedTask)
+    line(name, variables) = join([name; [variable.name for variable in variables]], ' ')
+    lines(line(p.name, p.parameters) for p in l.domain.predicates),
+    lines(line(a.name, a.variables[1:a.parameters]) for a in l.domain.actions)
+end
+
 "What each operator costs, as Float64."
 task_costs(l::LoadedTask) = l.task.op_cost ./ l.task.cost_scale
 
@@ -92,6 +107,10 @@ validate_sources(domain::Source, problem::Source, plan::Source, deadline::Real, 
 
 new_heuristic(l::LoadedTask, name::AbstractString, deadline::Real, memory_bytes::Integer) =
     make_heuristic(l.task, Symbol(name), Limits(deadline, memory_bytes))
+
+"A heuristic that adds up numbers, one for each fact, in the user's costs."
+new_table(l::LoadedTask, address::Integer, n::Integer) =
+    TableHeuristic(borrowed(Float64, address, n) .* l.task.cost_scale)
 
 """
 Values of n packed states that lie one after the other, as Float64; infinity for a dead end. They are in the user's
@@ -242,6 +261,8 @@ function clean_plan_lines(l::LoadedTask, plan_text::AbstractString, deadline::Re
 end
 
 signature_text(l::LoadedTask) = signature_text(Signature(l.domain))
+domain_signature(domain::Source) =
+    signature_text(Signature(parse_domain(text_of(domain, Limits()), domain.name, Limits())))
 
 "The version of what `take_new` gives."
 parts_format() = PARTS_FORMAT

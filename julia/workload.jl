@@ -57,7 +57,7 @@ function workload()
         domain = adl ? TOY_DOMAIN : replace(TOY_DOMAIN, "(when (wet) (sealed ?c))" => "")
         loaded = call(load, toy_source("toy domain", domain), toy_source("toy problem", TOY_PROBLEM), Inf, typemax(Int))
         rehearse_task(loaded)
-        for heuristic in ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
+        for heuristic in ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut", "table")
             adl && heuristic == "lmcut" || rehearse_heuristic(loaded, heuristic)
         end
         rehearse_batches(loaded)
@@ -80,22 +80,28 @@ function rehearse_basics()
 end
 
 function rehearse_task(loaded::LoadedTask)
-    foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs))
+    foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs, static_atoms, declared))
     foreach(list -> call(joined_names, loaded, list), keys(NAME_LISTS))
     for list in ("facts", "operators")
         names = call(sorted_names, loaded, list, Inf, typemax(Int))
         call(names_in_pieces, names)
         call(names_piece, names, 0)
     end
-    foreach(name -> call(task_rows, loaded, name), ("pre", "neg", "add", "del", "goal_pos"))
+    foreach(name -> call(task_rows, loaded, name), ("pre", "neg", "add", "del", "goal_pos", "fact_args", "op_args"))
     foreach(name -> call(task_column, loaded, name), ("init", "op_schema", "fact_predicate"))
 end
 
 toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing; entries = false, preferred = false) =
     call(new_search, loaded, name, entries, preferred, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
 
+function toy_heuristic(loaded::LoadedTask, name)
+    name == "table" || return call(new_heuristic, loaded, name, Inf, typemax(Int))
+    numbers = ones(nfacts(loaded.task))
+    GC.@preserve numbers call(new_table, loaded, address(numbers), length(numbers))
+end
+
 function rehearse_heuristic(loaded::LoadedTask, name)
-    heuristic = call(new_heuristic, loaded, name, Inf, typemax(Int))
+    heuristic = toy_heuristic(loaded, name)
     for search_name in ("astar", "gbfs", "wastar", "lazy", "preferred", "ucs", "bfs")
         preferred = search_name == "preferred"
         preferred && name != "ff" && continue
@@ -174,6 +180,7 @@ function rehearse_files(folder)
     domain, problem, plan = (joinpath(folder, name) for name in ("domain.pddl", "problem.pddl", "toy.plan"))
     foreach(write, (domain, problem, plan), (TOY_DOMAIN, TOY_PROBLEM, TOY_PLAN))
     foreach(file -> call(outline, file), (domain, problem))
+    call(domain_signature, call(file_source, domain))
     sources = [call(file_source, file) for file in (domain, problem, plan)]
     call(load, sources[1], sources[2], Inf, typemax(Int))
     call(validate_sources, sources..., Inf, typemax(Int))

@@ -23,3 +23,8 @@ def heuristic_called(name: str) -> str:
     plain = name.lower().replace("-", "").replace("_", "")
     plain = OTHER_NAMES.get(plain, plain)
     return plain if plain in HEURISTICS else name
+
+
+def is_table(heuristic: str) -> bool:
+    """Whether this is the heuristic of a table of numbers: the domain's own, or that of a file."""
+    return heuristic == "table" or heuristic.startswith("table:")

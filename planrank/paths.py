@@ -27,6 +27,7 @@ def julia_sources() -> list[Path]:
 def sources_digest() -> str:
     """Of all code that makes training examples, in both languages: what an older version made is not used again."""
     python = [
+        PACKAGE / "atoms.py",
         PACKAGE / "learning/examples.py",
         PACKAGE / "learning/ranking.py",
         *sorted(PACKAGE.rglob("models/**/*.py")),

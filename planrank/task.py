@@ -43,8 +43,9 @@ class Task:
     false. A state is a row of `words` 64-bit words; fact f is bit f % 64 of word f // 64.
     """
 
-    def __init__(self, handle: Any):
+    def __init__(self, handle: Any, source: Source):
         self.handle = handle
+        self.source = source  # the domain's file or text
         self.domain, self.problem = julia.call("task_names", handle)
         facts, operators, words, disjuncts, scale, unit = julia.call("dimensions", handle)
         self.fact_count: int = facts
@@ -111,6 +112,33 @@ class Task:
         return self._column("fact_predicate")
 
     @cached_property
+    def fact_arguments(self) -> Rows:
+        """The objects that each fact is about."""
+        return self._rows("fact_args")
+
+    @cached_property
+    def operator_arguments(self) -> Rows:
+        """The objects that each operator's parameters stand for."""
+        return self._rows("op_args")
+
+    @cached_property
+    def static_atoms(self) -> tuple[np.ndarray, Rows]:
+        """The atoms of the initial state that no action changes: their predicates and the objects they are about."""
+        predicates, offsets, objects = (julia.view(part) for part in julia.call("static_atoms", self.handle))
+        return predicates, Rows(offsets, objects)
+
+    @cached_property
+    def declared(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Predicates and actions of the domain, each as its name and those of its parameters."""
+        predicates, actions = julia.call("declared", self.handle)
+        return [line.split() for line in predicates.splitlines()], [line.split() for line in actions.splitlines()]
+
+    @cached_property
+    def signature_text(self) -> str:
+        """What tasks of a domain have in common, whatever they are called: predicates, and literals of actions."""
+        return julia.call("signature_text", self.handle)
+
+    @cached_property
     def costs(self) -> np.ndarray:
         """Of the operators, as the user wrote them."""
         return julia.view(julia.call("task_costs", self.handle))
@@ -175,4 +203,4 @@ def load(domain: Source, problem: Source, limits: Limits | None = None) -> Task:
     """Parse and ground. Each of the two is a file or PDDL text; errors call texts "domain" and "problem"."""
     limits = limits or Limits.of()
     sources = (source_handle(domain, "domain"), source_handle(problem, "problem"))
-    return Task(julia.call_long("load", *sources, limits.deadline, limits.memory))
+    return Task(julia.call_long("load", *sources, limits.deadline, limits.memory), domain)

@@ -64,6 +64,15 @@ def test_classical(search, tmp_path):
     assert found == [(domain, planner, "2 of 2") for domain in ("blocksworld", "ferry") for planner in planners]
 
 
+def test_grids(tmp_path):
+    found = columns(quick("grids.py", tmp_path), "problems", "guide", "solved")
+    assert [row for row in found if row[1].startswith("model:")] == [
+        ("Sokoban 1 box", "model:sokoban", "2 of 2"),
+        ("tiles 2x2", "model:tiles", "2 of 2"),
+        ("maze 9", "model:maze", "2 of 2"),
+    ]
+
+
 @needs_fast_downward
 @pytest.mark.slow
 def test_coverage(tmp_path):

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_ranking import SIZES, PlanEntries, any_path
 
-from planrank import Architecture, Model, PlanrankError, julia, load, paths, solve
+from planrank import Architecture, Model, PlanrankError, julia, load, solve
 from planrank.choices import LOSSES, REDUCTIONS, SURROGATES
 from planrank.learning.examples import build_example
 from planrank.learning.ranking import entry_ranking_of_plan
 from planrank.models.family import ScoredActions
 from planrank.models.hypergraph.signature import signature_of
+from planrank.problems.folders import own_domain_file
 from planrank.problems.random_problems import GENERATORS
 
 julia.module()  # before torch
@@ -186,7 +187,7 @@ def real_cases(tmp_path_factory):
     """Plans of real domains, with what a network says of them."""
     folder, found = tmp_path_factory.mktemp("real"), {}
     for name in sorted(GENERATORS):
-        problem, domain = folder / f"{name}.pddl", paths.shared() / "domains" / name / "domain.pddl"
+        problem, domain = folder / f"{name}.pddl", own_domain_file(name)
         problem.write_text(GENERATORS[name](random.Random(2), "p", **SIZES[name]))
         task, plan = load(domain, problem), solve(domain, problem, "gbfs", "ff").plan
         shape = Architecture(layers=1, dim=4, rank="actions")

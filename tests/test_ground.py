@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from planrank import julia, load, paths
 from planrank.errors import Exit, PlanrankError
 from planrank.limits import Limits
-from planrank.problems.folders import outline
+from planrank.problems.folders import outline, own_domain_file
 from planrank.problems.random_problems import GENERATORS
 from planrank.search.plans import validate
 from planrank.task import short_hash
@@ -52,7 +52,7 @@ def write(folder: Path, domain: str, problem: str) -> tuple[Path, Path]:
 def generated(request, tmp_path) -> tuple[Path, Path]:
     problem = tmp_path / "problem.pddl"
     problem.write_text(GENERATORS[request.param](random.Random(7), "generated"))
-    return DOMAINS / request.param / "domain.pddl", problem
+    return own_domain_file(request.param), problem
 
 
 def test_arrays_of_a_task(tmp_path):
@@ -286,7 +286,7 @@ def tokens(text: str) -> list[str]:
 
 
 REAL = [(ADL_DOMAIN, ADL_PROBLEM)] + [
-    ((DOMAINS / name / "domain.pddl").read_text(), generator(random.Random(3), name))
+    (own_domain_file(name).read_text(), generator(random.Random(3), name))
     for name, generator in sorted(GENERATORS.items())
 ]
 

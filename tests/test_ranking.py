@@ -8,11 +8,13 @@ from graphs import Graph, Nodes, open_lists, random_graph
 
 from planrank import PlanrankError, Search, load, paths, solve
 from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan
+from planrank.problems.folders import own_domain_file
 from planrank.problems.random_problems import GENERATORS
 
 SIZES = {
     "blocksworld": {"blocks": 5}, "elevators": {"passengers": 2}, "ferry": {"locations": 3, "cars": 2},
     "gripper": {"balls": 3}, "npuzzle": {"side": 2}, "spanner": {"spanners": 3, "nuts": 2, "locations": 3},
+    "maze": {"side": 7}, "sokoban": {"boxes": 1, "side": 7, "pulls": 6}, "tiles": {"side": 2},
 }  # fmt: skip
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
 
@@ -137,7 +139,7 @@ def test_graphs_have_actions_that_lead_to_other_states_of_the_plan():
 def test_entries_of_real_plans(tmp_path, name):
     problem = tmp_path / "p.pddl"
     problem.write_text(GENERATORS[name](random.Random(2), "p", **SIZES[name]))
-    domain = paths.shared() / "domains" / name / "domain.pddl"
+    domain = own_domain_file(name)
     check_entries(load(domain, problem), solve(domain, problem, "gbfs", "ff").plan)
 
 

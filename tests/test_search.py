@@ -10,21 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planrank import Heuristic, PlanrankError, Search, load, paths, solve
+from planrank import Heuristic, PlanrankError, Search, load, solve
 from planrank.choices import CLASSICAL_SEARCHES, HEURISTICS
+from planrank.problems.folders import own_domain_file
 from planrank.problems.random_problems import GENERATORS
 
-DOMAINS = paths.shared() / "domains"
 SMALL = {
     "blocksworld": {"blocks": 4}, "elevators": {"passengers": 2}, "ferry": {"locations": 3, "cars": 2},
     "gripper": {"balls": 3}, "npuzzle": {"side": 2}, "spanner": {"spanners": 2, "nuts": 1, "locations": 3},
+    "maze": {"side": 7}, "sokoban": {"boxes": 1, "side": 7, "pulls": 6}, "tiles": {"side": 2},
 }  # fmt: skip
 
 
 def generate(folder: Path, name: str, seed: int) -> tuple[Path, Path]:
     problem = folder / f"{name}-{seed}.pddl"
     problem.write_text(GENERATORS[name](random.Random(seed), f"{name}-{seed}", **SMALL[name]))
-    return DOMAINS / name / "domain.pddl", problem
+    return own_domain_file(name), problem
 
 
 @pytest.fixture(params=sorted(GENERATORS))

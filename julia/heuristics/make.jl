@@ -9,7 +9,8 @@ end
 
 "Whether Inf proves that the goal cannot be reached."
 has_safe_dead_ends(heuristic) = true
+has_safe_dead_ends(::TableHeuristic) = false
 
 "Whether one evaluation takes long enough to look at the clock after each."
 is_costly(heuristic) = true
-is_costly(::Union{BlindHeuristic,GoalCountHeuristic}) = false
+is_costly(::Union{BlindHeuristic,GoalCountHeuristic,TableHeuristic}) = false

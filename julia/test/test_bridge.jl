@@ -164,3 +164,20 @@ end
     @test issubset(helpers, defined) && length(defined) > 40
     @test isempty(filter(name -> !(name in helpers || called(name)), defined))
 end
+
+@testset "static atoms, declarations and a table of numbers for facts" begin
+    loaded = load_ring(4)
+    predicates, actions = split.(PlanRank.declared(loaded), '\n')
+    @test actions == ["drive ?a ?b", "take ?x ?p", "drop ?x ?p"]
+    predicate, offsets, objects = PlanRank.static_atoms(loaded)
+    @test all(==("road ?a ?b"), predicates[predicate.+1]) && length(offsets) == length(predicate) + 1
+    roads = Set((loaded.task.objects[objects[o+1]+1], loaded.task.objects[objects[o+2]+1]) for o in offsets[1:end-1])
+    @test ("p1", "p2") in roads
+    @test count(r -> first(r) == "p1", collect(roads)) == length(unique(mod1(1 + step, 4) for step in (1, 3, 2)))
+    numbers = [Float64(f) for f in 1:PlanRank.nfacts(loaded.task)]
+    table = GC.@preserve numbers PlanRank.new_table(loaded, UInt(pointer(numbers)), length(numbers))
+    initial = PlanRank.pack_facts(loaded.task.init, nwords(loaded.task))
+    value = GC.@preserve initial PlanRank.heuristic_values(loaded, table, UInt(pointer(initial)), 1)
+    @test value == [Float64(sum(loaded.task.init))]
+    @test PlanRank.domain_signature(Source("ring", RING)) == PlanRank.signature_text(loaded)
+end

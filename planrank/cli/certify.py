@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planrank.choices import CERTIFIED_SEARCHES, HEURISTICS
-from planrank.cli.options import Choice, Command, limit_options, task_arguments, write_json
+from planrank.choices import CERTIFIED_SEARCHES
+from planrank.cli.options import Choice, Command, HeuristicName, limit_options, task_arguments, write_json
 from planrank.cli.solve import shows_counters
 from planrank.errors import PlanrankError
 
@@ -33,7 +33,7 @@ SHOWN_PAIRS = 10
 )
 @task_arguments()
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A trained model.")
-@click.option("--heuristic", type=Choice(HEURISTICS), help="A classical heuristic in place of a model.")
+@click.option("--heuristic", type=HeuristicName(), help="A classical heuristic in place of a model.")
 @click.option("--plan", type=click.Path(path_type=Path), metavar="FILE", help="Ask for this plan only.")
 @click.option(
     "--search",

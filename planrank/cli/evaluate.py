@@ -32,7 +32,8 @@ if TYPE_CHECKING:
               help="Trained models, or none. [default: the one that solve would take, if there is one]")  # fmt: skip
 @click.option("--search", "searches", type=Names(SEARCHES), default="gbfs", show_default=True, metavar="NAME,…",
               help=f"Any of {', '.join(SEARCHES)}.")  # fmt: skip
-@click.option("--heuristics", type=Names(HEURISTICS), default="ff,blind", show_default=True, metavar="NAME,…",
+@click.option("--heuristics", type=Names(HEURISTICS), default="ff,blind", show_default=True,
+              metavar="NAME,…",
               help="Classical heuristics to compare with.")  # fmt: skip
 @click.option("--split", "part", type=Choice(["test", "validation", "train", "all"]), default="test",
               show_default=True, help="Which part of the problems.")  # fmt: skip

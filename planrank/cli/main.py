@@ -17,6 +17,7 @@ from planrank.cli.generate import generate
 from planrank.cli.inspect import ground, validate
 from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
+from planrank.cli.levels import import_
 from planrank.cli.options import verbosity_options
 from planrank.cli.pages import report, show
 from planrank.cli.solve import solve
@@ -56,7 +57,8 @@ def cli(ctx: click.Context) -> None:
 
 cli.params += verbosity_options()
 
-for command in (setup, doctor, generate, label, train, solve, evaluate, report, show, certify, validate, ground):
+COMMANDS = (setup, doctor, generate, import_, label, train, solve, evaluate, report, show, certify, validate, ground)
+for command in COMMANDS:
     cli.add_command(command)
 
 

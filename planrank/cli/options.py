@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from planrank import console
-from planrank.choices import HEURISTICS, heuristic_called
+from planrank.choices import HEURISTICS, heuristic_called, is_table
 
 Action = Callable[..., Any]
 PDDL_FILE = click.Path(path_type=Path)
@@ -63,6 +63,19 @@ class Choice(click.Choice):
         return value
 
 
+class HeuristicName(Choice):
+    """A classical heuristic, or a table of numbers: the domain's own or table:FILE."""
+
+    def __init__(self) -> None:
+        super().__init__(HEURISTICS)
+
+    def get_metavar(self, *_: Any, **__: Any) -> str:
+        return f"[{'|'.join(HEURISTICS)}|table[:FILE]]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_table(value) else super().convert(value, param, ctx)
+
+
 class Names(click.ParamType):
     """Words with commas between them, each one of those known if there is a list of them."""
 
@@ -78,7 +91,9 @@ class Names(click.ParamType):
         words = (heuristic_called(word) if self.known == HEURISTICS else word for word in words)
         names = tuple(dict.fromkeys(words))
         for word in names:
-            if self.known is not None and word not in self.known:
+            if self.known is None or (self.known == HEURISTICS and is_table(word)):
+                continue
+            if word not in self.known:
                 known = ", ".join(self.known)
                 self.fail(f"unknown name {word!r}, expected {known}.{nearest(word, self.known)}", param, ctx)
         return names
@@ -95,7 +110,7 @@ def complete_domain(ctx: click.Context, param: click.Parameter, incomplete: str)
     """planrank's own domains, and folders where these are taken too."""
     from planrank.paths import shared
 
-    names = sorted(file.parent.name for file in shared().glob("domains/*/domain.pddl"))
+    names = sorted(file.parent.name for file in shared().glob("domains/*/sets.toml"))
     found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
     folders = [CompletionItem(incomplete, type="dir")] if isinstance(param, click.Option) else []
     return folders + found  # bash forgets what comes before folders

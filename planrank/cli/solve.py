@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planrank.choices import HEURISTICS, SEARCHES, TIES
-from planrank.cli.options import Choice, Command, limit_options, task_arguments, write_json
+from planrank.choices import SEARCHES, TIES
+from planrank.cli.options import Choice, Command, HeuristicName, limit_options, task_arguments, write_json
 
 if TYPE_CHECKING:
     from planrank.console import Progress
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(
     "--heuristic",
-    type=Choice(HEURISTICS),
+    type=HeuristicName(),
     help="Estimate that guides the search (ucs and bfs use none). [default: a model that fits the domain, else ff]",
 )
 @click.option(
@@ -67,8 +67,9 @@ if TYPE_CHECKING:
 @click.option(
     "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."
 )
+@click.option("--show", is_flag=True, help="Draw the states of the plan, for domains with [[picture]] in grid.toml.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the result as JSON too; - prints it.")
-def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **options: Any) -> None:
+def solve(domain: Path, problem: Path, plan_file: str, show: bool, json_file: str | None, **options: Any) -> None:
     """Find a plan for PROBLEM of DOMAIN, validate it and write it down.
 
     Without DOMAIN the domain is domain.pddl or PROBLEM-domain.pddl beside the problem, or the like.
@@ -84,6 +85,8 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
     for file in (plan_file, json_file):
         if file not in (None, "-"):
             files.check_writable(Path(file))
+    if show:
+        check_can_be_shown(domain, problem)
     with Progress("searching") as progress:
         shown = shows_counters(progress)
         result = find_plan(domain, problem, **options, started=process_started(), progress=shown)
@@ -95,14 +98,33 @@ def solve(domain: Path, problem: Path, plan_file: str, json_file: str | None, **
         else:
             files.write_text(Path(plan_file), text)
     found = result.as_json()
+    log = sys.stderr if "-" in (plan_file, json_file) else sys.stdout
+    if show and result.plan is not None:
+        print(drawn(domain, problem, result.plan), file=log)
     if not console.is_quiet():
         # What is printed for programs has standard output to itself.
-        lines = log_lines(found, options["time_limit"], options["memory_limit"])
-        print("\n".join(lines), file=sys.stderr if "-" in (plan_file, json_file) else sys.stdout)
+        print("\n".join(log_lines(found, options["time_limit"], options["memory_limit"])), file=log)
     elif result.plan is None:
         console.warn(f"no plan: {result.status}; {result.reason}")
     write_json(json_file, found)
     sys.exit(EXIT_OF_STATUS[result.status])
+
+
+def check_can_be_shown(domain: Path, problem: Path) -> None:
+    """Before a long search rather than after it."""
+    from planrank.pictures import Picture
+    from planrank.task import load
+
+    Picture(load(domain, problem))
+
+
+def drawn(domain: Path, problem: Path, plan: list[str]) -> str:
+    import shutil
+
+    from planrank.pictures import drawn_plan
+    from planrank.task import load
+
+    return drawn_plan(load(domain, problem), plan, shutil.get_terminal_size().columns)
 
 
 def shows_counters(progress: Progress) -> Callable[[Statistics, float], None]:

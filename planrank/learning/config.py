@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from planrank import paths
 from planrank.choices import LOSSES, REDUCTIONS, SEARCHES, SURROGATES, TRAINING_TEACHERS
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
 from planrank.models import families
+from planrank.models.grid.architecture import GridArchitecture
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.options import check_fields, checked, option, options_of
 
@@ -21,10 +23,20 @@ PROFILES: dict[str, dict[str, object]] = {
     "default": {"steps": 10_000, "instances": "train"},
     "quick": {"steps": 2_000, "instances": "quick"},
 }
+# And what a family says of them.
+FAMILY_DEFAULTS: dict[str, dict[str, object]] = {
+    "hypergraph": {"detours": 1, "window": 0, "learning_rate": 3e-3, "weight_decay": 0.3},
+    "grid": {"detours": 0, "window": 32, "learning_rate": 1e-3, "weight_decay": 0.03},
+}
+
+
+def has_view(domain: str) -> bool:
+    """Whether a view file lies beside the domain, which is a name or a folder."""
+    return any((place / domain / "grid.toml").is_file() for place in (Path(), paths.shared() / "domains"))
 
 
 @dataclass(frozen=True)
-class TrainConfig(Architecture):
+class TrainConfig(Architecture, GridArchitecture):
     """What to train on, what and how. Fields whose default is None take it from the profile or from other fields.
 
     The options of the networks are inherited, so that they are written down once; `architecture` has those of the
@@ -36,18 +48,28 @@ class TrainConfig(Architecture):
     )
     out: str = option(None, "The model file. [default: planrank-models/NAME.safetensors]", result=False)
     profile: str = option("default", "quick: fewer steps on smaller instances.", choices=tuple(PROFILES), result=False)
-    family: str = option("hypergraph", "The kind of model.")
+    family: str = option(
+        "auto", "The kind of model: hypergraph, grid; auto: grid where there is a view file grid.toml."
+    )
 
     loss: str = option("lstar", "What is minimised.", choices=LOSSES)
     surrogate: str = option("logistic", "Of the 0-1 loss in the ranking losses.", choices=SURROGATES)
     detours: int = option(
-        1, "Where actions are ranked: states off the plan at each step, whose actions are to come later too.", least=0
+        None,
+        "Where actions are ranked: states off the plan at each step, whose actions are to come later too. [default: 1; "
+        "grid: 0]",
+        least=0,
     )
     reduction: str = option("mean", "Of the terms of one instance.", choices=REDUCTIONS)
     steps: int = option(None, "Steps of one instance each.", least=1)
-    learning_rate: float = option(3e-3, "Of AdaBelief.", above=0)
+    learning_rate: float = option(None, "Of AdaBelief. [default: 0.003; grid: 0.001]", above=0)
     anneal: bool = option(True, "Whether the learning rate falls evenly to nothing over the steps.")
-    weight_decay: float = option(0.3, "Share of the weights taken away in a step, times the learning rate.", least=0)
+    weight_decay: float = option(
+        None, "Share of the weights taken away in a step, times the learning rate. [default: 0.3; grid: 0.03]", least=0
+    )
+    window: int = option(
+        None, "Learn from long plans in pieces of at most so many steps; 0: never. [default: 0; grid: 32]", least=0
+    )
 
     seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
@@ -96,6 +118,10 @@ class TrainConfig(Architecture):
         elif self.rank == "policy":
             raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
+        if self.family == "auto":
+            object.__setattr__(self, "family", "grid" if has_view(self.domain) else "hypergraph")
+        for name, value in FAMILY_DEFAULTS.get(self.family, FAMILY_DEFAULTS["hypergraph"]).items():
+            self._default(name, value)
         self._check("steps", "family")
         families.get(self.family)  # says which there are
         self._default("validate_every", max(1, self.steps // 10))
@@ -138,7 +164,7 @@ OPTIONS = {
     name: one
     for inherited in (False, True)
     for name, one in options_of(TrainConfig).items()
-    if (name in options_of(Architecture)) == inherited
+    if (name in options_of(Architecture) | options_of(GridArchitecture)) == inherited
 }
 
 

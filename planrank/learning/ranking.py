@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -45,6 +47,34 @@ class Ranking:
         there = (self.open_from <= step) & (step < self.open_until)
         return there if later_on_path else there & ~self.open_later_on_path
 
+    def window(self, first: int, last: int) -> Ranking:
+        """The same from s_first to s_last, for a search that begins with s_first and knows nothing from before."""
+        kept = (self.open_from > first) & (self.open_from <= last)
+        rows = slice(self.child_offsets[first], self.child_offsets[last])
+        path = np.arange(first, last + 1)
+        used = np.union1d(self.open_state[kept], self.child_state[rows])
+        order = np.concatenate([path, np.setdiff1d(used, path)])
+        number = np.full(len(self.states), -1, np.int32)
+        number[order] = np.arange(len(order))
+        offsets = self.child_offsets[first : last + 1] - self.child_offsets[first]
+        return Ranking(
+            states=self.states[order],
+            length=last - first,
+            path_g=self.path_g[first : last + 1] - self.path_g[first],
+            cost_to_goal=self.cost_to_goal[first : last + 1],
+            open_state=number[self.open_state[kept]],
+            open_from=self.open_from[kept] - np.int32(first),
+            open_until=np.minimum(self.open_until[kept], last + 1).astype(np.int32) - np.int32(first),
+            open_g=self.open_g[kept] - self.path_g[first],
+            open_later_on_path=self.open_later_on_path[kept],
+            child_offsets=offsets,
+            child_state=number[self.child_state[rows]],
+            child_cost=self.child_cost[rows],
+            action_offsets=offsets,
+            action=self.action[rows],
+            chosen=self.chosen[first:last],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class EntryRanking:
@@ -59,6 +89,7 @@ class EntryRanking:
     states: np.ndarray  # (n, words) uint64
     length: int  # l
     g: np.ndarray  # float32 (n,)
+    cost_to_goal: np.ndarray  # float32 (l + 1,), along the plan
     first_step: np.ndarray  # int32 (n,)
     action_offsets: np.ndarray  # int32 (n + 1,)
     action: np.ndarray  # int32
@@ -71,23 +102,57 @@ class EntryRanking:
         return self.g[: self.length + 1]
 
     @property
-    def cost_to_goal(self) -> np.ndarray:
-        """Along the plan."""
-        return self.path_g[-1] - self.path_g
-
-    @property
     def actions(self) -> Rows:
         return Rows(self.action_offsets, self.action)
+
+    def window(self, first: int, last: int) -> EntryRanking:
+        """The same from s_first to s_last. An action that leads to a state of the plan outside of the window is said to
+        lead to the nearest one in it."""
+        steps = self.first_step[self.length + 1 :]
+        detours = self.length + 1 + np.flatnonzero((steps > first) & (steps <= last))
+        states = np.concatenate([np.arange(first, last + 1), detours])
+        lengths = np.diff(self.action_offsets)[states]
+        lengths[last - first] = 0  # where the window ends
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        rows = np.arange(offsets[-1]) + np.repeat(self.action_offsets[states] - offsets[:-1], lengths)
+        leads_to = self.leads_to[rows]
+        nearest = np.clip(leads_to, first, last) - first
+        return EntryRanking(
+            states=self.states[states],
+            length=last - first,
+            g=self.g[states] - self.g[first],
+            cost_to_goal=self.cost_to_goal[first : last + 1],
+            first_step=self.first_step[states] - np.int32(first),
+            action_offsets=offsets,
+            action=self.action[rows],
+            action_cost=self.action_cost[rows],
+            leads_to=np.where(leads_to < 0, -1, nearest).astype(np.int32),
+            chosen=self.chosen[first:last],
+        )
+
+
+AnyRanking = TypeVar("AnyRanking", Ranking, EntryRanking)
+
+
+def windows(ranking: AnyRanking, most: int) -> list[AnyRanking]:
+    """A long plan in pieces of about the same length, none with more than `most` steps; 0: the whole plan."""
+    count = -(-ranking.length // most) if most else 1
+    if count == 1:
+        return [ranking]
+    ends = [round(i * ranking.length / count) for i in range(count + 1)]
+    return [ranking.window(first, last) for first, last in pairwise(ends)]
 
 
 def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0) -> EntryRanking:
     """As `ranking_of_plan`, for a network that ranks actions, with so many detours at each step, if there are any."""
     columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), detours)
     words, g, first_step, offsets, cost, action, leads_to, chosen = (np.array(julia.view(column)) for column in columns)
+    path_g = g[: len(chosen) + 1]
     return EntryRanking(
         states=words.reshape(-1, task.words),
         length=len(chosen),
         g=g,
+        cost_to_goal=path_g[-1] - path_g,
         first_step=first_step,
         action_offsets=offsets,
         action=action,

@@ -73,7 +73,7 @@ def one_by_one(
     from planrank.learning.training_data import examples_of
     from planrank.task import load
 
-    digest, signature = data.digest(), data.signature(config.family)
+    digest, signature = data.digest(config.family), data.signature(config.family)
     tasks = [load(one.domain, one.problem) for one in console.track(data.validation, "validation tasks")]
     architecture = None
     for candidate in candidates(config):

@@ -49,8 +49,9 @@ class Trainable:
         pieces = self.parameter.split(self.sizes)
         return {name: piece.view(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
 
-    def __call__(self, example: Example) -> Evaluated:
-        inputs = self.inputs(example)
+    def __call__(self, example: Example, number: int = 0) -> Evaluated:
+        """`number` says in which of its ways the example is seen, if its family has several."""
+        inputs = self.start.family.varied(self.inputs(example), number)
         values, scores = self.start.family.forward(self.start, self.weights(), inputs)
         if scores is None or not isinstance(example.ranking, EntryRanking):
             return Evaluated(values, example.ranking)

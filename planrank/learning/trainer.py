@@ -56,7 +56,7 @@ def run(
 ) -> Outcome:
     """Train on `examples`, by the names of their problems, and validate with `tasks`; all files go into `folder`."""
     names = list(examples)
-    state = TrainingState(config, signature, trainset_digest, folder / CHECKPOINT)
+    state = TrainingState(config, signature, trainset_digest, folder / CHECKPOINT, len(names))
     if resume:
         state.load()
     log = TrainingLog(folder / "log.jsonl", config.tensorboard, folder.name, keep_until=state.step)
@@ -91,8 +91,9 @@ def is_due(step: int, every: int, last: int) -> bool:
 class TrainingState:
     """All that changes while a network is trained, and how it is written down and read again."""
 
-    def __init__(self, config: TrainConfig, signature: Signature, trainset_digest: str, file: Path):
+    def __init__(self, config: TrainConfig, signature: Signature, trainset_digest: str, file: Path, count: int = 1):
         self.config, self.trainset_digest, self.file = config, trainset_digest, file
+        self.count = count  # of the examples
         self.network = Trainable(Model.fresh(signature, config.architecture, config.seed))
         self.parameter = self.network.parameter
         options: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "foreach": False}
@@ -113,7 +114,7 @@ class TrainingState:
     def take_step(self, example: Example, name: str) -> tuple[Evaluated, float]:
         """Learn from one example; what the network saw in it and the loss before the step."""
         config = self.config
-        seen = self.network(example)
+        seen = self.network(example, variation_at(self.step, self.count))
         objective = seen.loss(config.loss, surrogate=config.surrogate, reduction=config.reduction)
         self.optimizer.zero_grad()
         objective.backward()
@@ -216,6 +217,12 @@ class Means:
 def instance_at(step: int, count: int, seed: int) -> int:
     epoch, place = divmod(step, count)
     return order_of(epoch, count, seed)[place]
+
+
+def variation_at(step: int, count: int) -> int:
+    """Another one for every instance in an epoch, and another one in every epoch."""
+    epoch, place = divmod(step, count)
+    return epoch + place
 
 
 @functools.lru_cache(maxsize=1)

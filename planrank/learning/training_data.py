@@ -14,7 +14,7 @@ from planrank.console import Progress, track
 from planrank.errors import PlanrankError
 from planrank.files import write_text
 from planrank.learning.config import TrainConfig
-from planrank.learning.examples import Example, cached_example
+from planrank.learning.examples import Example, cached_examples
 from planrank.models import families
 from planrank.models.signature import Signature
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
@@ -46,9 +46,11 @@ class TrainingData:
         ((signature, _),) = found.values()
         return signature
 
-    def digest(self) -> str:
+    def digest(self, family: str) -> str:
         """Changes if a file, a plan or their order does: a checkpoint goes on with the same instances only."""
         found = hashlib.sha256()
+        for domain in dict.fromkeys(instance.domain for instance, _ in self.training):
+            found.update(b"".join(file.read_bytes() for file in families.get(family).further_files(domain)))
         for instance, plan in self.training:
             found.update(instance.domain.read_bytes() + instance.problem.read_bytes())
             found.update("\n".join(plan.steps).encode())
@@ -138,18 +140,20 @@ def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> N
 
 
 def examples_of(data: TrainingData, config: TrainConfig, say: Callable[[str], None]) -> dict[str, Example]:
-    """By the name of the problem. One that cannot be made is named and left out."""
-    options: dict[str, Any] = {"path_only": config.loss in PATH_LOSSES, "detours": config.detours}
-    if config.loss not in RANKING_LOSSES:
-        options["detours"] = 0
-    found = {}
+    """By the name of the problem. One that cannot be made is named and left out. Plans with more steps than the window
+    make several."""
+    options: dict[str, Any] = {"path_only": config.loss in PATH_LOSSES, "window": config.window}
+    options["detours"] = config.detours if config.loss in RANKING_LOSSES else 0
+    found, reason = {}, ""
     for instance, plan in track(data.training, "examples"):
         try:
-            example = cached_example(instance.domain, instance.problem, plan.steps, config.architecture, **options)
+            examples = cached_examples(instance.domain, instance.problem, plan.steps, config.architecture, **options)
         except PlanrankError as e:
-            say(f"{instance.plan_file}: {e.message}; left out")
+            reason = e.message
+            say(f"{instance.plan_file}: {reason}; left out")
             continue
-        found[str(instance.problem)] = example
+        for i, example in enumerate(examples):
+            found[str(instance.problem) + (f" (part {i + 1})" if len(examples) > 1 else "")] = example
     if not found:
-        raise PlanrankError("no plan can be learned from", file=str(data.training[0][0].problem.parent))
+        raise PlanrankError(f"no plan can be learned from: {reason}", file=str(data.training[0][0].problem.parent))
     return found

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from planrank.models.family import Family
 
 # Where each is, as module:object; imported when first asked for.
-PLACES = {"hypergraph": "planrank.models.hypergraph.family:HYPERGRAPH"}
+PLACES = {
+    "hypergraph": "planrank.models.hypergraph.family:HYPERGRAPH",
+    "grid": "planrank.models.grid.family:GRID",
+}
 _known: dict[str, Family] = {}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -84,6 +85,10 @@ class Family(ABC):
         `inputs` is what `prepare` made of it.
         """
 
+    def varied(self, inputs: Any, number: int) -> Any:
+        """In training, an example seen in another way that means the same, mirrored say; `number` says in which."""
+        return inputs
+
     def scored_actions(self, inputs: Any) -> ScoredActions:
         """Which actions the scores are of; only asked of models that score actions."""
         raise NotImplementedError
@@ -91,6 +96,10 @@ class Family(ABC):
     def encoding_options(self, architecture: Any) -> dict[str, Any]:
         """The options that `encode` depends on: examples on disk are kept apart by them."""
         return asdict(architecture)
+
+    def further_files(self, domain: Path) -> list[Path]:
+        """Files beside the PDDL that `encode` depends on."""
+        return []
 
     def fresh_weights(self, signature: Any, architecture: Any, rng: np.random.Generator) -> Arrays:
         """Random weights: uniform, scaled by the number of inputs, biases zero."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from planrank import julia, paths
 from planrank.errors import PlanrankError
+from planrank.files import read_toml
 from planrank.problems.domain_files import domain_of
 
 
@@ -26,7 +27,13 @@ class Instance:
 
 
 def own_domains() -> list[str]:
-    return sorted(file.parent.name for file in paths.shared().glob("domains/*/domain.pddl"))
+    return sorted(file.parent.name for file in paths.shared().glob("domains/*/sets.toml"))
+
+
+def own_domain_file(name: str) -> Path:
+    """The file of one of planrank's own domains; a domain may name another whose file it shares in its sets.toml."""
+    home = paths.shared() / "domains"
+    return home / read_toml(home / name / "sets.toml").get("domain", name) / "domain.pddl"
 
 
 def resolve_domain(name_or_folder: str | Path) -> Path:

@@ -12,6 +12,7 @@ from pddl.logic import Constant, Predicate
 from pddl.logic.base import And
 
 from planrank.errors import PlanrankError
+from planrank.problems.random_levels import LEVELS, parity
 
 
 def atom(name: str, *objects: Constant) -> Predicate:
@@ -96,13 +97,6 @@ def npuzzle(rng: random.Random, name: str, side: int = 3) -> str:
     return problem(name, "n-puzzle-typed", squares + tiles, init, goal)
 
 
-def parity(tiles: list[int], side: int) -> int:
-    """Unchanged by every move: the parity of the permutation plus that of the hole's square."""
-    inversions = sum(a > b for i, a in enumerate(tiles) for b in tiles[i + 1 :])
-    hole = tiles.index(0)
-    return (inversions + hole % side + hole // side) % 2
-
-
 def spanner(
     rng: random.Random, name: str, nuts: int = 2, locations: int = 4, spare: int = 0, spanners: int | None = None
 ) -> str:
@@ -150,4 +144,5 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "gripper": gripper,
     "npuzzle": npuzzle,
     "spanner": spanner,
+    **LEVELS,
 }

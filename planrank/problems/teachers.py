@@ -13,9 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from planrank.choices import TEACHERS
+from planrank.choices import CLASSICAL_SEARCHES, TEACHERS
 from planrank.errors import PlanrankError
+from planrank.files import read_toml
+from planrank.options import check_fields, option
 from planrank.problems import fast_downward
+
+LESSONS = "teacher.toml"  # beside a domain: what the built-in teacher tries there
 
 
 @dataclass(frozen=True)
@@ -58,9 +62,14 @@ def check_teacher(teacher: str) -> None:
 
 
 def builtin(question: Question) -> TeacherAnswer:
-    """A* with LM-cut; where allowed and needed, weighted A* and greedy search with hFF."""
+    """What a teacher.toml says; else A* with LM-cut, and where allowed and needed weighted A* and greedy search with
+    hFF."""
+    from planrank.problems.companions import companion, signature_of
     from planrank.search.solve import Result, solve
 
+    file = companion(question.domain, signature_of(question.domain), LESSONS)
+    if file is not None:
+        return by_lessons(question, file)
     deadline = time.time() + question.seconds
 
     def attempt(search: str, heuristic: str, until: float) -> Result:
@@ -84,6 +93,55 @@ def builtin(question: Question) -> TeacherAnswer:
             result = attempt(search, "ff", until)
             if result.plan is not None:
                 return TeacherAnswer(result.plan, result.unit_cost, f"builtin {search} ff", False)
+    return TeacherAnswer(reason=reason)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A [[searches]] of teacher.toml: a search, whether its plans are optimal, and its share of the teacher's time."""
+
+    search: str = option(None, "", choices=CLASSICAL_SEARCHES)
+    heuristic: str = option("blind", "")
+    weight: float = option(3.0, "", least=0)
+    optimal: bool = option(False, "")
+    share: float = option(1.0, "", above=0, most=1)
+
+    def __post_init__(self) -> None:
+        if self.search is None:
+            raise PlanrankError(f"a search is missing, expected one of {', '.join(CLASSICAL_SEARCHES)}")
+        check_fields(self)
+
+
+def read_lessons(file: Path) -> list[Lesson]:
+    content = read_toml(file)
+    tables = content.get("searches")
+    if set(content) != {"searches"} or not isinstance(tables, list):
+        raise PlanrankError("expected [[searches]] and nothing else", file=str(file))
+    try:
+        return [Lesson(**table) for table in tables]
+    except (TypeError, PlanrankError) as e:
+        raise PlanrankError(str(e).replace("Lesson.__init__() got an ", ""), file=str(file)) from None
+
+
+def by_lessons(question: Question, file: Path) -> TeacherAnswer:
+    """The searches of a teacher.toml one after the other, without those whose plans are not wanted."""
+    from planrank.search.solve import solve
+
+    deadline, reason = time.time() + question.seconds, "no search of its teacher.toml proves plans optimal"
+    for lesson in read_lessons(file):
+        if not (lesson.optimal or question.allow_suboptimal):
+            continue
+        until = min(deadline, time.time() + lesson.share * question.seconds)
+        limits: dict[str, Any] = {"time_limit": until - time.time(), "memory_limit": question.memory_limit}
+        heuristic = None if lesson.search in ("ucs", "bfs") else lesson.heuristic
+        options: dict[str, Any] = {"weight": lesson.weight, **limits}
+        result = solve(question.domain, question.problem, lesson.search, heuristic, **options)
+        if result.plan is not None:
+            how = f"builtin {lesson.search} {heuristic or ''}".strip()
+            return TeacherAnswer(result.plan, result.unit_cost, how, lesson.optimal)
+        reason = result.status
+        if reason == "unsolvable":
+            break
     return TeacherAnswer(reason=reason)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called
+from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called, is_table
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
@@ -26,10 +26,10 @@ class Guide:
 
     @classmethod
     def of_heuristic(cls, name: str) -> Guide:
-        """A classical one, by planrank's name or another planner's."""
+        """A classical one, by planrank's name or another planner's, or a table of numbers."""
         name = heuristic_called(name)
-        if name not in HEURISTICS:
-            raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}")
+        if name not in HEURISTICS and not is_table(name):
+            raise PlanrankError(f"unknown heuristic {name!r}; known: {', '.join(HEURISTICS)}, table, table:FILE")
         return cls(name, heuristic=name)
 
     @classmethod

@@ -39,4 +39,4 @@ def log_lines(found: dict[str, Any], time_limit: float | None = None, memory_lim
 
 def described_guide(name: str, model_file: str | None) -> str:
     kind, _, model = name.partition(":")
-    return f"model {model} ({model_file})" if model else kind or "none chosen yet"
+    return f"model {model} ({model_file})" if kind == "model" else name or "none chosen yet"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from planrank import julia
 from planrank.models.signature import Signature
 from planrank.task import Task
 
@@ -70,4 +69,4 @@ class HypergraphSignature(Signature):
 
 
 def signature_of(task: Task) -> HypergraphSignature:
-    return HypergraphSignature(julia.call("signature_text", task.handle))
+    return HypergraphSignature(task.signature_text)

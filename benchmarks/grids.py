@@ -1,0 +1,155 @@
+"""How well do networks do on Sokoban, mazes and tiles, beside hFF and LAMA-first?
+
+    python benchmarks/grids.py --instances FOLDER [--hypergraph FOLDER] [--count N] [--seconds 10] [--jobs N]
+        [--rows FILE] [--domains NAME,…]
+
+The models are those that come with planrank, and with --hypergraph NAME.safetensors in that folder too, trained on the
+same plans for the same time. FOLDER holds the published levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt,
+tiles-5.txt, …); of each kind N are taken from there and N are generated, from seeds that no training has. Every run is
+a process of its own, all of it counted; runs that are in FILE are not repeated. Writes results/grids.{md,json}.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import script
+from peers import ANSWER, CONFIGURATIONS, peer_runs
+from tables import machine, markdown, write
+
+from planrank import paths
+from planrank.console import Progress
+from planrank.evaluation.runs import Row, key_of, run_missing, runs
+from planrank.evaluation.tables import trouble
+from planrank.parallel.pool import Pool
+from planrank.problems import fast_downward
+from planrank.problems.folders import Instance, find_instances
+from planrank.problems.import_levels import import_levels
+from planrank.problems.problem_sets import Group, generate, parse_sizes
+from planrank.search.guides import Guide
+
+PEERS = ("FD GBFS-hFF", "LAMA-first")
+DOMAINS = ["sokoban", "tiles", "maze"]
+SEED = 1001  # of what is generated; no standard set has it
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A line of the table: a domain, the published file, or the sizes of what is generated."""
+
+    title: str
+    domain: str
+    published: str | None = None
+    sizes: tuple[str, ...] = ()
+
+
+KINDS = [
+    Kind("Sokoban 3 boxes, published", "sokoban", "sokoban-3boxes"),
+    Kind("Sokoban 3 boxes, generated", "sokoban", sizes=("boxes=3",)),
+    Kind("Boxoban unfiltered, 4 boxes, published", "sokoban", "boxoban-unfiltered-test"),
+    *(Kind(f"Sokoban {boxes} boxes, generated", "sokoban", sizes=(f"boxes={boxes}",)) for boxes in (5, 6, 7)),
+    *(Kind(f"tiles {side}x{side}, published", "tiles", f"tiles-{side}") for side in (5, 6, 7)),
+    *(Kind(f"tiles {side}x{side}, generated", "tiles", sizes=(f"side={side}",)) for side in (5, 6, 7)),
+    *(Kind(f"maze {side}, published", "maze", f"maze-{side}") for side in (51, 61)),
+    *(Kind(f"maze {side}, generated", "maze", sizes=(f"side={side}", "open=30")) for side in (50, 55, 60)),
+    Kind("maze 50 to 60, few walls open", "maze", sizes=("side=50-60", "open=1-5")),
+]
+QUICK = [
+    Kind("Sokoban 1 box", "sokoban", sizes=("boxes=1", "pulls=5")),
+    Kind("tiles 2x2", "tiles", sizes=("side=2",)),
+    Kind("maze 9", "maze", sizes=("side=9",)),
+]
+HEADER = ["problems", "guide", "solved", "median expansions", "mean length", "expansions a step", "median seconds"]
+
+
+def main() -> None:
+    parser = script.parser(__doc__)
+    parser.add_argument("--instances", type=Path, metavar="FOLDER")
+    parser.add_argument("--hypergraph", type=Path, metavar="FOLDER", help="models of the other family")
+    parser.add_argument("--count", type=int, default=20, metavar="N", help="problems of each kind")
+    parser.add_argument("--seconds", type=float, default=10, help="for each process")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="every run is kept here")
+    parser.add_argument("--domains", type=script.names(DOMAINS), default=DOMAINS, metavar="NAME,…")
+    parser.add_argument("--peers", type=script.names(list(CONFIGURATIONS)), default=list(PEERS), metavar="NAME,…")
+    options = script.parse(parser, "instances", quick={"count": 2, "peers": [], "seconds": 60.0})
+    if options.peers:
+        fast_downward.driver()  # if it is missing, that is said now
+    kinds = [kind for kind in (QUICK if options.quick else KINDS) if kind.domain in options.domains]
+    with script.folder_for(None) as scratch:
+        wanted: dict[str, list[Row]] = {}
+        for kind in kinds:
+            folder = scratch / kind.title.replace(" ", "-")
+            problems = problems_of(kind, options.instances, folder, options.count)
+            wanted[kind.title] = wanted_runs(kind, problems, options)
+        everything = in_turn(list(wanted.values()))
+        with Progress("runs", len(everything)) as progress:
+            done = run_missing(everything, ANSWER, Pool(options.jobs), options.rows, lambda *_: progress.advance())
+    figures = [one for title, mine in wanted.items() for one in figures_of(title, [done[key_of(r)] for r in mine])]
+    head = f"{options.seconds:g} s of wall time for the whole process, {options.jobs} at a time; {machine()}."
+    note = "Means and medians are over the problems that the guide solves, which are not the same for all guides: "
+    note += "they compare where all are solved. Expansions a step are a mean of ratios, which one bad problem can rule."
+    lines = ["# Grids", "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=2)]
+    write(options.results, "grids", lines + trouble(done.values()), figures)
+
+
+def problems_of(kind: Kind, published: Path, folder: Path, count: int) -> list[Instance]:
+    if kind.published is not None:
+        import_levels(kind.domain, published / f"{kind.published}.txt", folder, count)
+        return find_instances(folder)
+    return generate(kind.domain, [Group(count, SEED, parse_sizes(kind.sizes))], folder)
+
+
+def wanted_runs(kind: Kind, problems: Sequence[Instance], options: object) -> list[Row]:
+    """By problem, all guides one after the other, so that what else the machine does hits them alike."""
+    settings = {"time_limit": options.seconds, "memory_limit": None, "batch": 1, "cold": True}
+    ours = runs(problems, list(guides_of(kind.domain, options.hypergraph).values()), ["gbfs"], settings)
+    theirs = peer_runs(problems, options.peers, options.seconds)
+    order = {str(instance.problem): i for i, instance in enumerate(problems)}
+    return sorted(ours + theirs, key=lambda run: order[run["problem"]])
+
+
+def guides_of(domain: str, others: Path | None) -> dict[str, Guide]:
+    shipped = [paths.shared() / f"domains/{domain}/model.{ending}" for ending in ("safetensors", "json")]
+    found = {"grid": Guide.of_model(next(file for file in shipped if file.is_file()))}
+    if others is not None and (file := others / f"{domain}.safetensors").is_file():
+        found["hypergraph"] = Guide.of_model(file)
+    if domain == "tiles":
+        found["table"] = Guide.of_heuristic("table")
+    return found
+
+
+def in_turn(lists: list[list[Row]]) -> list[Row]:
+    """One of each, then the next of each: a run that is cut short has something of everything."""
+    longest = max(map(len, lists))
+    return [rows[i] for i in range(longest) for rows in lists if i < len(rows)]
+
+
+def figures_of(title: str, rows: list[Row]) -> list[dict]:
+    found = []
+    for guide in dict.fromkeys(row["guide"] for row in rows):
+        mine = [row for row in rows if row["guide"] == guide]
+        solved = [row for row in mine if row["status"] == "solved"]
+        one = {"problems": title, "guide": guide, "of": len(mine), "solved": len(solved)}
+        if solved:
+            one |= {
+                "expanded": statistics.median(row["expanded"] for row in solved),
+                "length": statistics.fmean(row["plan_length"] for row in solved),
+                "per_step": statistics.fmean(row["expanded"] / max(1, row["plan_length"]) for row in solved),
+                "seconds": statistics.median(row["total_seconds"] for row in solved),
+            }
+        found.append(one)
+    return found
+
+
+def line_of(one: dict) -> list[str]:
+    numbers = [("expanded", ",.0f"), ("length", ".1f"), ("per_step", ",.2f"), ("seconds", ".2f")]
+    cells = [format(one[name], form) if name in one else "-" for name, form in numbers]
+    return [one["problems"], one["guide"], f"{one['solved']} of {one['of']}", *cells]
+
+
+if __name__ == "__main__":
+    script.run(main)

@@ -1,0 +1,1 @@
+"""Networks that see states as images: convolutions over the places of a grid."""

@@ -1,0 +1,70 @@
+"""A grid model at work in a search: NumPy alone, because importing PyTorch takes longer than most searches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planrank.errors import PlanrankError
+from planrank.limits import Limits
+from planrank.models.grid.images import Painter, kinds_of_operators
+from planrank.models.grid.network import ActionGroup, Seen, features, read
+from planrank.models.grid.numpy_arithmetic import NumpyArithmetic
+from planrank.models.grid.view import View
+from planrank.models.model import Model
+from planrank.task import Rows, Task
+
+
+class GridScorer:
+    """A map is made when the scorer is; all other networks see every state anew."""
+
+    def __init__(self, model: Model, task: Task, view: View, limits: Limits | None = None):
+        self.model, self.task, self.arithmetic = model, task, NumpyArithmetic(limits)
+        shape = model.architecture
+        self.images = Painter(task, view, shape.network == "map").images()
+        self.pixels = self.images.height * self.images.width
+        self.reads_agents = shape.pooled == "cell"
+        self.map: np.ndarray | None = None
+        if shape.network == "map":
+            fixed = self.images.constant.reshape(1, self.images.height, self.images.width, -1)
+            links = self.images.links if model.signature.has_links else None
+            self.map = features(self.arithmetic, model.weights, shape, fixed, links)
+        self.places = list(model.signature.places_of_actions.values())
+        self.kinds = kinds_of_operators(task)
+
+    def values(self, states: np.ndarray) -> np.ndarray:
+        """Of packed states, a row each."""
+        return self._run(states, None)[0]
+
+    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        if not self.model.scores_actions:
+            raise PlanrankError("this model ranks states and scores no actions; train one with --rank actions")
+        return self._run(states, actions)
+
+    def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
+        if states.ndim != 2 or states.shape[1] != self.task.words:
+            found = f"these states have {states.shape[-1]} words"
+            raise PlanrankError(f"{found}, expected {self.task.words}: another task's?")
+        model = self.model
+        images = self.images.dense(states) if self.map is None else None
+        agents = self.images.agents(states) if self.reads_agents else None
+        groups = None if actions is None else self._groups(actions)
+        seen = Seen(images, self.pixels, len(states), agents, groups, 0 if actions is None else len(actions.values))
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+            image = self.map
+            if image is None:
+                image = features(self.arithmetic, model.weights, model.architecture, images)
+            values, scores = read(self.arithmetic, model.weights, model.architecture, image, seen)
+        if not np.isfinite(values).all() or (scores is not None and not np.isfinite(scores).all()):
+            raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
+        return values, values[:0] if scores is None else scores
+
+    def _groups(self, actions: Rows) -> list[ActionGroup]:
+        state = np.repeat(np.arange(len(actions)), np.diff(actions.offsets))
+        kinds = self.kinds[actions.values]
+        found = []
+        for kind, places in enumerate(self.places):
+            ids = np.flatnonzero(kinds == kind)
+            if len(ids):
+                cells = self.images.cells[actions.values[ids], :places]
+                found.append(ActionGroup(kind, ids, state[ids], cells))
+        return found
