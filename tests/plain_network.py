@@ -16,7 +16,10 @@ class PlainGraph:
     """The hypergraph of a task as index tensors, without a state."""
 
     def __init__(self, task, signature, shape):
-        arrays = [np.array(julia.view(a)) for a in julia.call("hypergraph_arrays", task.handle, shape.receivers, shape.distances)]
+        arrays = [
+            np.array(julia.view(a))
+            for a in julia.call("hypergraph_arrays", task.handle, shape.receivers, shape.distances)
+        ]
         (self.predicate, goal_flags, kind, features, tail_offsets, tails, _layout_kinds, slot_offsets, slots,
          head_offsets, heads, relations) = arrays  # fmt: skip
         self.task, self.signature, self.shape = task, signature, shape

@@ -164,7 +164,9 @@ def bellman(q: Tensor, along: Tensor, tables: EntryTables, reduction: str) -> Te
 def levin(values: Tensor, scores: Tensor, tables: EntryTables, reduction: str) -> Tensor:
     many = torch.from_numpy(np.log(tables.counts)).to(scores.dtype)
     logs = log_softmax(many - scores, tables.lengths, torch) - many
-    return reduce(-logs[tables.chosen], reduction) + reduce((values[: tables.length + 1] - tables.cost_to_goal) ** 2, reduction)
+    return reduce(-logs[tables.chosen], reduction) + reduce(
+        (values[: tables.length + 1] - tables.cost_to_goal) ** 2, reduction
+    )
 
 
 def entry_violations(values: Tensor, scores: Tensor, tables: EntryTables, alpha: float, beta: float) -> tuple[int, int]:

@@ -29,9 +29,10 @@ class Architecture:
     scores of its actions.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
-    pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both. `receivers` are the facts an action adds, as in the paper;
-    effects: all it changes; all: those it needs and adds, and its message is made of these too, so that a place hears
-    of what is to be done there. Files older than `rank` have `policy` in its place.
+    pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both.
+    `receivers` are the facts an action adds, as in the paper; effects: all it changes; all: those it needs and adds,
+    and its message is made of these too, so that a place hears of what is to be done there. Files older than `rank`
+    have `policy` in its place.
     """
 
     family_name: ClassVar[str] = "hypergraph"
