@@ -4,8 +4,9 @@
 Vertices whose content changes, in groups: those of one block that get the same content. The groups of a block and those
 of a content are lists.
 """
-struct Groups
-    vertices::Vector{Int32}             # all of them, and the content that each gets
+mutable struct Groups
+    noted::Int                          # how many vertices there are
+    vertices::Vector{Int32}             # these, and the content that each gets
     contents::Vector{Int32}
     following::Vector{Int32}            # the next in `vertices` of the same group
     block::Vector{Int32}                # of each group
@@ -22,7 +23,7 @@ struct Groups
     goes_at::Vector{Int32}              # of each vertex, the stamp of when its content changed
 end
 
-Groups(n::Integer) = Groups((Int32[] for _ in 1:9)..., Bool[], (Int32[] for _ in 1:4)..., zeros(Int32, n))
+Groups(n::Integer) = Groups(0, (zeros(Int32, n) for _ in 1:3)..., (Int32[] for _ in 1:6)..., Bool[], (Int32[] for _ in 1:4)..., zeros(Int32, n))
 
 """
 The vertices before the first layer or after a layer, in blocks. All vertices of a block have the same content, a node
@@ -44,15 +45,17 @@ mutable struct Blocks
     unused::Vector{Int32}               # blocks without vertices and content
     kinds::Vector{Vector{Int32}}        # of each predicate, its blocks that have vertices …
     spot::Vector{Int32}                 # … and the place of each block there
-    moved::Vector{Int32}                # vertices that are in another block now
+    moved::Vector{Int32}                # vertices that are in another block now: the first `nmoved` of these
+    nmoved::Int
     changed::Vector{Int32}              # blocks whose part is another one now
     touched::Vector{Int32}
     touched_at::Vector{Int32}
     groups::Groups
 end
 
-Blocks(vertices::Integer, predicates::Integer, groups::Groups) = Blocks(Nodes(), (zeros(Int32, vertices) for _ in 1:3)...,
-    (Int32[] for _ in 1:7)..., [Int32[] for _ in 1:predicates], (Int32[] for _ in 1:5)..., groups)
+Blocks(vertices::Integer, predicates::Integer, groups::Groups) = Blocks(Nodes(),
+    (zeros(Int32, vertices) for _ in 1:3)..., (Int32[] for _ in 1:7)..., [Int32[] for _ in 1:predicates], Int32[],
+    zeros(Int32, vertices), 0, (Int32[] for _ in 1:3)..., groups)
 
 "A block without vertices that has this content."
 function new_block!(blocks::Blocks, content::Int32)
@@ -105,24 +108,23 @@ end
 @inline function move!(blocks::Blocks, v::Int32, block::Int32)
     leave!(blocks, v)
     enter!(blocks, v, block)
-    push!(blocks.moved, v)
+    @inbounds blocks.moved[blocks.nmoved+=1] = v
     nothing
 end
 
 "Vertex v, of another content so far, gets this one."
 @inline function note!(blocks::Blocks, v::Int32, content::Int32, stamp::Int32)
     groups = blocks.groups
-    push!(groups.vertices, v)
-    push!(groups.contents, content)
-    @inbounds groups.goes_at[v] = stamp
+    groups.noted = place = groups.noted + 1
+    @inbounds groups.vertices[place], groups.contents[place], groups.goes_at[v] = v, content, stamp
     nothing
 end
 
 "Move the vertices that were noted, or leave them where they are and change the content of their block."
 function regroup!(blocks::Blocks, stamp::Int32, ticker::Ticker)
     groups = blocks.groups
-    empty!(blocks.moved)
-    length(blocks.owner) < length(blocks.contents.place) && lengthen!(blocks.owner, length(blocks.contents.place))
+    blocks.nmoved = 0
+    lengthen!(blocks.owner, length(blocks.contents))
     make_groups!(groups, blocks, stamp, ticker)
     @inbounds for block in groups.blocks
         all_leave(blocks, block) && (blocks.owner[blocks.content[block]] = 0)
@@ -150,12 +152,11 @@ end
     @inbounds blocks.groups.leaving[block] == blocks.size[block]
 
 function make_groups!(groups::Groups, blocks::Blocks, stamp::Int32, ticker::Ticker)
-    nblocks, ncontents = length(blocks.first), length(blocks.contents.place)
-    length(groups.of_block) < nblocks && lengthen!(groups.of_block, nblocks)
-    length(groups.leaving) < nblocks && lengthen!(groups.leaving, nblocks)
-    length(groups.of_content) < ncontents && lengthen!(groups.of_content, ncontents)
-    resize!(groups.following, length(groups.vertices))
-    @inbounds for (place, v) in enumerate(groups.vertices)
+    lengthen!(groups.of_block, length(blocks.first))
+    lengthen!(groups.leaving, length(blocks.first))
+    lengthen!(groups.of_content, length(blocks.contents))
+    @inbounds for place in 1:groups.noted
+        v = groups.vertices[place]
         tick!(ticker, 2)
         block, content = blocks.block[v], groups.contents[place]
         if groups.of_block[block] == 0
@@ -243,6 +244,7 @@ function clear!(groups::Groups)
     @inbounds for content in groups.content
         groups.of_content[content] = 0
     end
-    foreach(empty!, (groups.vertices, groups.contents, groups.block, groups.content, groups.count, groups.first,
-        groups.next_of_block, groups.next_of_content, groups.stays, groups.blocks))
+    groups.noted = 0
+    foreach(empty!, (groups.block, groups.content, groups.count, groups.first, groups.next_of_block,
+        groups.next_of_content, groups.stays, groups.blocks))
 end

@@ -67,6 +67,7 @@ mutable struct PartsOfState
     first_blocks::Blocks                            # of the vertices before the first layer
     layers::Vector{Layer}
     compact_at::Vector{Int}                         # of each layer: so many numbers in its keys are too many
+    heads::Heads
     changes::Changes
     ticker::Ticker
     unfinished::Bool                                # the last state was not looked at to the end
@@ -91,7 +92,7 @@ function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = noth
     first_blocks, layers, changes = nothing_met(graph, distinct.layers)
     PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, ragged_layout,
         true, zeros(UInt64, max(1, cld(graph.nvertices, 64))), first_blocks, layers, zeros(Int, distinct.layers),
-        changes, Ticker(limits, SCORING), false)
+        Heads(graph, ticker), changes, Ticker(limits, SCORING), false)
 end
 
 function nothing_met(graph::Hypergraph, layers::Integer)

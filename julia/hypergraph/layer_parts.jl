@@ -178,7 +178,7 @@ function compact!(layer::Layer)
     renumber!(layer.edge_node, edge_number)
     renumber!(layer.bag_node, bag_number)
     renumber!(blocks.linked, content_number)
-    blocks.owner = zeros(Int32, length(blocks.contents.place))
+    blocks.owner = zeros(Int32, length(blocks.contents))
     for block in eachindex(blocks.content)
         blocks.content[block] == 0 && continue
         content = blocks.content[block] = content_number[blocks.content[block]]
@@ -189,15 +189,18 @@ function compact!(layer::Layer)
     end
     for (nodes, firsts, cells) in ((layer.edges, layer.edges_of_block, edge_cells),
         (layer.bags, layer.bags_of_edge, bag_cells))
-        for node in eachindex(nodes.place)
+        for node in 1:length(nodes)
             link!(nodes, firsts, Int32(node), cells(nodes, node))
+            nodes.linked[node] = true
         end
-        nodes.linked .= true
     end
-    foreach(content -> link_content!(layer, Int32(content)), eachindex(blocks.contents.place))
-    blocks.contents.linked .= true
+    for content in 1:length(blocks.contents)
+        link_content!(layer, Int32(content))
+        blocks.contents.linked[content] = true
+    end
     layer.steps, layer.step_to = Interner(), Int32[]
-    layer.usual_step = fill((Int32(0), Int32(0), Int32(0)), length(layer.bags.place))
+    fill!(layer.usual_step, NO_STEP)
+    fill!(layer.alone, 0)
     nothing
 end
 

@@ -25,39 +25,52 @@ mutable struct Nodes
     user::Vector{Int32}                 # the node of the cell
 end
 
-Nodes() = Nodes(Interner(), Int[], Int32[], Int32[], Bool[], (Int32[] for _ in 1:9)...)
+Nodes() = Nodes(Interner(), zeros(Int, 16), (zeros(Int32, 16) for _ in 1:2)..., zeros(Bool, 16), zeros(Int32, 16),
+    Int32[], zeros(Int32, 16), Int32[], zeros(Int32, 16), Int32[], (zeros(Int32, 64) for _ in 1:3)...)
 
-"Follow the growth of the keys."
-@noinline function grow!(nodes::Nodes)
-    records, known = nodes.keys.records, length(nodes.place)
-    place = known == 0 ? 1 : nodes.place[known] + RECORD_HEAD + records[nodes.place[known]+1]
-    while place <= length(records)
-        push!(nodes.place, place)
-        place += RECORD_HEAD + records[place+1]
-    end
-    for list in (nodes.members, nodes.part, nodes.guess, nodes.touched_at, nodes.asked_at, nodes.linked)
-        resize!(list, length(nodes.place))
-        fill!(@view(list[known+1:end]), 0)
-    end
-    foreach(cells -> resize!(cells, length(records)), (nodes.next, nodes.previous, nodes.user))
-    nothing
+Base.length(nodes::Nodes) = length(nodes.keys)
+
+"The node of the n entries after place `from`."
+@inline function node_of!(nodes::Nodes, entries::Vector{Int32}, from::Int, n::Int)
+    known, place = length(nodes), length(nodes.keys.records) + 1
+    node = intern!(nodes.keys, entries, from, n, hash_key(entries, from, n))
+    node > known && note_place!(nodes, node, place)
+    node
 end
 
-"The node of the n entries after place `from`, for a thing that was node `old`."
+"The same for a thing that was node `old`."
 @inline function node_of!(nodes::Nodes, entries::Vector{Int32}, from::Int, n::Int, old::Int32)
     @inbounds begin
         guess = nodes.guess[old]
         guess != 0 && same_key(nodes.keys.records, nodes.place[guess], entries, from, n) && return guess
-        node = intern!(nodes.keys, entries, from, n, hash_key(entries, from, n))
-        length(nodes.place) < length(nodes.keys) && grow!(nodes)
+        node = node_of!(nodes, entries, from, n)
         nodes.guess[old] = node
     end
     node
 end
 
-@inline function move!(nodes::Nodes, old::Int32, new::Int32, stamp::Int32)
-    @inbounds nodes.members[old] -= Int32(1)
-    @inbounds nodes.members[new] += Int32(1)
+@noinline function note_place!(nodes::Nodes, node::Integer, place::Int)
+    if node > length(nodes.place)
+        for list in (nodes.place, nodes.members, nodes.part, nodes.linked, nodes.guess, nodes.touched_at, nodes.asked_at)
+            lengthen!(list, node)
+        end
+    end
+    nodes.place[node] = place
+    records = length(nodes.keys.records)
+    records > length(nodes.next) && foreach(cells -> lengthen!(cells, records), (nodes.next, nodes.previous, nodes.user))
+    nothing
+end
+
+"Keys were numbered behind the back of the nodes."
+function note_places!(nodes::Nodes)
+    for (node, place) in enumerate(new_records(nodes.keys, 0))
+        note_place!(nodes, node, place)
+    end
+end
+
+@inline function move!(nodes::Nodes, old::Int32, new::Int32, stamp::Int32, count::Int32 = Int32(1))
+    @inbounds nodes.members[old] -= count
+    @inbounds nodes.members[new] += count
     touch!(nodes, old, stamp)
     touch!(nodes, new, stamp)
 end
@@ -104,8 +117,10 @@ end
     end
 end
 
-@noinline function lengthen!(list::Vector{Int32}, n::Integer)
+"Zeros at the end, so that there are at least n entries."
+@noinline function lengthen!(list::Vector, n::Integer)
     known = length(list)
+    n > known || return
     resize!(list, max(n, 2known))
     fill!(@view(list[known+1:end]), 0)
     nothing
@@ -140,9 +155,9 @@ Only the nodes that are linked, in their order, with the numbers in their keys f
 `renamed` has them; and the new number of each old one. Nothing is linked then.
 """
 function compacted(nodes::Nodes, renamed::Vector{Int32} = Int32[], entry::Int = 1, step::Int = 1)
-    fresh, number = Nodes(), zeros(Int32, length(nodes.place))
+    fresh, number = Nodes(), zeros(Int32, length(nodes))
     key = Int32[]
-    for node in eachindex(nodes.place)
+    for node in 1:length(nodes)
         nodes.linked[node] || continue
         resize!(key, length(key_range(nodes, node)))
         copyto!(key, 1, nodes.keys.records, first(key_range(nodes, node)), length(key))
@@ -151,9 +166,8 @@ function compacted(nodes::Nodes, renamed::Vector{Int32} = Int32[], entry::Int = 
                 key[i] == 0 || (key[i] = renamed[key[i]])
             end
         end
-        number[node] = intern!(fresh.keys, key, 0, length(key), hash_key(key, 0, length(key)))
+        number[node] = node_of!(fresh, key, 0, length(key))
     end
-    grow!(fresh)
     for node in eachindex(number)
         number[node] == 0 && continue
         fresh.members[number[node]] = nodes.members[node]
