@@ -23,7 +23,8 @@ mutable struct Groups
     goes_at::Vector{Int32}              # of each vertex, the stamp of when its content changed
 end
 
-Groups(n::Integer) = Groups(0, (zeros(Int32, n) for _ in 1:3)..., (Int32[] for _ in 1:6)..., Bool[], (Int32[] for _ in 1:4)..., zeros(Int32, n))
+Groups(n::Integer) = Groups(0, (zeros(Int32, n) for _ in 1:3)..., (Int32[] for _ in 1:6)..., Bool[],
+    (Int32[] for _ in 1:4)..., zeros(Int32, n))
 
 """
 The vertices before the first layer or after a layer, in blocks. All vertices of a block have the same content, a node

@@ -166,7 +166,7 @@ function compact_if_large!(parts::PartsOfState, number::Int)
         compact!(layer)
         n = nrecords(layer)
     end
-    parts.compact_at[number] = 2n + LEAST_GARBAGE
+    parts.compact_at[number] = 3n + LEAST_GARBAGE
     nothing
 end
 

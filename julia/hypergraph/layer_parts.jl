@@ -199,7 +199,7 @@ function compact!(layer::Layer)
         blocks.contents.linked[content] = true
     end
     layer.steps, layer.step_to = Interner(), Int32[]
-    fill!(layer.usual_step, NO_STEP)
+    fill!(layer.leader, NO_LEADER)
     fill!(layer.alone, 0)
     nothing
 end

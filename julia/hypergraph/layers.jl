@@ -21,14 +21,14 @@ mutable struct Layer
     alone::Vector{Int32}                # of each node of edges, the bag that holds one such edge and nothing else
     steps::Interner                     # what has happened to bags: node, and of edges that changed old, new, how many
     step_to::Vector{Int32}              # the node each step leads to
-    usual_step::Vector{NTuple{4,Int32}} # of each node of bags, its last step of one change: this, and where it led
+    leader::Vector{NTuple{3,Int32}}     # of each node of bags the last that left it: stamp, delta, and where it went
 end
 
-const NO_STEP = (Int32(0), Int32(0), Int32(0), Int32(0))
+const NO_LEADER = (Int32(0), Int32(0), Int32(0))
 
 Layer(graph::Hypergraph, groups::Groups) = Layer(Nodes(), Nodes(),
     Blocks(graph.nvertices, length(graph.signature.predicates), groups), zeros(Int32, nedges(graph)),
-    zeros(Int32, length(graph.vertex_of_bag)), (Int32[] for _ in 1:5)..., Interner(), Int32[], NTuple{4,Int32}[])
+    zeros(Int32, length(graph.vertex_of_bag)), (Int32[] for _ in 1:5)..., Interner(), Int32[], NTuple{3,Int32}[])
 
 "The bags of each edge, sorted by how they are looked after."
 struct Heads
@@ -46,7 +46,8 @@ function Heads(graph::Hypergraph, ticker::Ticker)
         tick!(ticker, length(edges))
         length(edges) > 1 || continue
         kind = graph.edge_type[edges[1]]
-        length(edges) == of_kind[kind] && allunique_sorted(edges) && all(e -> graph.edge_type[e] == kind, edges) || continue
+        length(edges) == of_kind[kind] || continue
+        all(e -> graph.edge_type[e] == kind, edges) && allunique_sorted(edges) || continue
         is_common[bag] = true
         push!(common[kind], bag)
     end
@@ -239,15 +240,15 @@ end
 
 function bag_of!(layer::Layer, key::Vector{Int32}, n::Int)
     node = node_of!(layer.bags, key, 0, n)
-    lengthen_steps!(layer, node)
+    lengthen_leaders!(layer, node)
     node
 end
 
-function lengthen_steps!(layer::Layer, n::Integer)
-    known = length(layer.usual_step)
+function lengthen_leaders!(layer::Layer, n::Integer)
+    known = length(layer.leader)
     n > known || return
-    resize!(layer.usual_step, max(n, 2known))
-    fill!(@view(layer.usual_step[known+1:end]), NO_STEP)
+    resize!(layer.leader, max(n, 2known))
+    fill!(@view(layer.leader[known+1:end]), NO_LEADER)
     nothing
 end
 
@@ -283,21 +284,26 @@ end
 
 "The node of a bag after the changes of its edges that are listed from `delta` on."
 @inline function next_bag(layer::Layer, changes::Changes, old::Int32, delta::Int32, ticker::Ticker)
-    @inbounds change, count, before = changes.delta[delta]
-    @inbounds if before == 0
-        from, to = changes.old[change], changes.new[change]
-        usual = layer.usual_step[old]
-        usual[1] == from && usual[2] == to && usual[3] == count && return usual[4]
-        new = next_bag_of_many(layer, changes, old, delta, ticker)
-        layer.usual_step[old] = (from, to, count, new)
-        return new
+    @inbounds stamp, leading, new = layer.leader[old]
+    stamp == changes.stamp && same_deltas(changes.delta, leading, delta) && return new
+    new = step!(layer, changes, old, delta, ticker)
+    @inbounds layer.leader[old] = (changes.stamp, delta, new)
+    new
+end
+
+@inline function same_deltas(deltas::Vector{NTuple{3,Int32}}, a::Int32, b::Int32)
+    @inbounds while a != 0 && b != 0
+        change_a, count_a, a = deltas[a]
+        change_b, count_b, b = deltas[b]
+        change_a == change_b && count_a == count_b || return false
     end
-    next_bag_of_many(layer, changes, old, delta, ticker)
+    a == b
 end
 
 const LONGEST_STEP = 16
 
-function next_bag_of_many(layer::Layer, changes::Changes, old::Int32, delta::Int32, ticker::Ticker)
+"The same for the first of a group of bags."
+function step!(layer::Layer, changes::Changes, old::Int32, delta::Int32, ticker::Ticker)
     triples, key = changes.triples, changes.key
     empty!(triples)
     @inbounds while delta != 0
@@ -437,7 +443,7 @@ function fill_layer!(layer::Layer, parts, before::Blocks)
     full = Int32[bag for bag in eachindex(layer.bag_node) if !isempty(row(graph.bag_edges, bag))]
     foreach(bag -> write_bag_key!(keys, graph.bag_edges, Int(bag), layer.edge_node, ticker), full)
     number_all!(layer.bags.keys, keys, ticker)
-    lengthen_steps!(layer, length(layer.bags))
+    lengthen_leaders!(layer, length(layer.bags))
     become!(layer.bags, layer.bag_node, full, keys)
     clear!(keys)
     for v in 1:graph.nvertices

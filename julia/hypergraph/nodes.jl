@@ -51,13 +51,15 @@ end
 
 @noinline function note_place!(nodes::Nodes, node::Integer, place::Int)
     if node > length(nodes.place)
-        for list in (nodes.place, nodes.members, nodes.part, nodes.linked, nodes.guess, nodes.touched_at, nodes.asked_at)
+        lengthen!(nodes.place, node)
+        lengthen!(nodes.linked, node)
+        for list in (nodes.members, nodes.part, nodes.guess, nodes.touched_at, nodes.asked_at)
             lengthen!(list, node)
         end
     end
     nodes.place[node] = place
     records = length(nodes.keys.records)
-    records > length(nodes.next) && foreach(cells -> lengthen!(cells, records), (nodes.next, nodes.previous, nodes.user))
+    records > length(nodes.next) && foreach(cells -> resize!(cells, 2records), (nodes.next, nodes.previous, nodes.user))
     nothing
 end
 

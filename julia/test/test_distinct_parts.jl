@@ -1,7 +1,7 @@
 using Test, Random
 using PlanRank
-using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!,
-    vertex_parts, edge_parts, bag_parts, SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
+using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!, vertex_parts,
+    edge_parts, bag_parts, SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
 
 isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
 using .RandomPDDL
