@@ -155,6 +155,23 @@ function forget!(parts::PartsOfState)
     nothing
 end
 
+"""
+Forget all parts met so far, so that they take no memory; those of the next state are new again, and numbered from 1.
+Layouts and features stay. For tasks that have their `DistinctParts` to themselves.
+"""
+function forget_parts!(parts::PartsOfState)
+    distinct, layers = parts.distinct, parts.distinct.layers
+    distinct.vertices = [Interner() for _ in 0:layers]
+    distinct.edges, distinct.bags = [Interner() for _ in 1:layers], [Interner() for _ in 1:layers]
+    distinct.actions = Interner()
+    fill!(distinct.taken, (0, 0, 0))
+    distinct.taken_actions = 0
+    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
+    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    distinct.keys = KeyBatch()
+    forget!(parts)
+end
+
 const LEAST_GARBAGE = 1 << 20
 
 "What a layer remembers of former states stays in proportion to what there is."

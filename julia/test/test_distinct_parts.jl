@@ -254,3 +254,24 @@ end
     end
     @test compared > 80
 end
+
+@testset "after everything was forgotten the parts are those of a new beginning" begin
+    compared = 0
+    for seed in 1:40
+        rng = MersenneTwister(seed)
+        domain, task = random_domain_and_task(rng)
+        nfacts(task) == 0 && continue
+        signature = Signature(domain)
+        states, width = walked_states(task, rng, 10), nwords(task)
+        begin_with(parts) = (find_parts!(parts, states[end-width+1:end], 1); take_new!(parts.distinct)[1])
+        graph = Hypergraph(signature, task; receivers = :all)
+        new_parts() = PartsOfState(DistinctParts(signature, 2, true, :all), graph)
+        used = new_parts()
+        find_parts!(used, states, length(states) ÷ width)
+        take_new!(used.distinct)
+        PlanRank.forget_parts!(used)
+        @test begin_with(used) == begin_with(new_parts())
+        compared += 1
+    end
+    @test compared > 20
+end
