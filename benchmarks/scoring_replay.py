@@ -11,6 +11,7 @@ import json
 import resource
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +27,11 @@ def main() -> None:
     model = Model.fresh(signature_of(task), Architecture(**asked["architecture"]))
     recorded = dict(np.load(asked["states"]))
     words, ends = recorded["words"], recorded["ends"].tolist()
-    batches = [words[first:last] for first, last in zip([0, *ends], ends)]
+    batches = [words[first:last] for first, last in pairwise([0, *ends])]
     calls = [(batch,) for batch in batches]
     if model.scores_actions:
         rows = Rows(recorded["offsets"], recorded["operators"])
-        calls = [(batch, rows.part(last - len(batch), last)) for batch, last in zip(batches, ends)]
+        calls = [(batch, rows.part(last - len(batch), last)) for batch, last in zip(batches, ends, strict=True)]
     initial = task.packed(task.init)[None]
     started = time.process_time()
     model.scorer(task).values(initial)

@@ -87,6 +87,45 @@ journey(rng, n) = [1:n; n:-1:1; rand(rng, 1:n, n); repeat(rand(rng, 1:n, 2), 3)]
     @test compactions > 300
 end
 
+const FERRY = """
+(define (domain ferry) (:requirements :typing :negative-preconditions) (:types car place)
+  (:predicates (at-ferry ?l - place) (at ?c - car ?l - place) (empty) (on ?c - car))
+  (:action sail :parameters (?from ?to - place) :precondition (and (at-ferry ?from) (not (at-ferry ?to)))
+    :effect (and (at-ferry ?to) (not (at-ferry ?from))))
+  (:action board :parameters (?c - car ?l - place) :precondition (and (at ?c ?l) (at-ferry ?l) (empty))
+    :effect (and (on ?c) (not (at ?c ?l)) (not (empty))))
+  (:action debark :parameters (?c - car ?l - place) :precondition (and (on ?c) (at-ferry ?l))
+    :effect (and (at ?c ?l) (empty) (not (on ?c)))))"""
+
+function ferry_task(rng, cars, places)
+    somewhere() = join(" (at c$c l$(rand(rng, 1:places)))" for c in 1:cars)
+    objects = join(" c$c" for c in 1:cars) * " - car" * join(" l$l" for l in 1:places) * " - place"
+    problem = "(define (problem p) (:domain ferry) (:objects$objects) (:init (empty) (at-ferry l1)$(somewhere())) " *
+              "(:goal (and$(somewhere()))))"
+    loaded = PlanRank.load(PlanRank.Source("d", FERRY), PlanRank.Source("p", problem))
+    loaded.domain, loaded.task
+end
+
+@testset "the same where many facts are alike and go from block to block together" begin
+    for (seed, receivers, residual) in ((1, :adds, true), (2, :effects, true), (3, :all, false), (4, :all, true))
+        rng = MersenneTwister(seed)
+        domain, task = ferry_task(rng, 12, 6)
+        graph = Hypergraph(Signature(domain), task; receivers = receivers)
+        distinct = DistinctParts(Signature(domain), 3, residual, receivers)
+        moving, width = PartsOfState(distinct, graph), nwords(task)
+        states = walked_states(task, rng, 150)
+        append!(states, zeros(UInt64, width), fill(typemax(UInt64), width))     # no fact holds, and all
+        for i in journey(rng, length(states) ÷ width)
+            next_state!(moving, states, (i - 1) * width)
+            check_blocks(moving)
+            rand(rng) < 0.2 || continue
+            fresh = PartsOfState(distinct, graph)
+            next_state!(fresh, states, (i - 1) * width)
+            @test all_parts(moving) == all_parts(fresh)
+        end
+    end
+end
+
 @testset "where all receive, a message is made of what an action needs and adds, and arrives there" begin
     ordered(facts...) = sort(reduce(vcat, facts))
     compared = 0
