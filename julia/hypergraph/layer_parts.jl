@@ -76,10 +76,7 @@ function find_layer_parts!(layer::Layer, parts, number::Int, before::Blocks)
 
     settle!(layer.bags, layer.bags_of_edge, bag_cells, stamp)
     ask_users!(layer.bags, layer.bags_of_edge, layer.edges.changed, stamp)
-    clear!(keys)
-    foreach(node -> write_bag_parts!(keys, layer.bags, node, layer.edges.part, parts.changes, ticker), layer.bags.asked)
-    number_all!(distinct.bags[number], keys, ticker)
-    take_parts!(layer.bags, keys)
+    find_bag_parts!(layer, parts, number)
 
     blocks = layer.blocks
     settle!(blocks, layer, stamp)
@@ -109,25 +106,27 @@ end
     close_key!(keys, n)
 end
 
-"Different nodes of edges are different parts, so that none occurs twice."
-@inline function write_bag_parts!(keys::KeyBatch, nodes::Nodes, node::Int32, part::Vector{Int32}, changes::Changes,
-    ticker::Ticker)
-    cells, pairs = key_range(nodes, node), changes.pairs
-    n = length(cells)
-    tick!(ticker, n)
-    at = open_key!(keys, n)
-    entries, records = keys.entries, nodes.keys.records
-    resize!(pairs, n >> 1)
-    @inbounds begin
-        for (i, cell) in enumerate(first(cells):2:last(cells))
-            pairs[i] = UInt64(part[records[cell]]) << 32 | UInt64(records[cell+1])
+"Different nodes of edges are different parts, so that none occurs twice in a bag."
+function find_bag_parts!(layer::Layer, parts, number::Int)
+    nodes, edge_part, changes, distinct = layer.bags, layer.edges.part, parts.changes, parts.distinct
+    pairs, records, in = changes.pairs, nodes.keys.records, distinct.bags[number]
+    lengthen!(changes.tally, length(distinct.edges[number]))
+    empty!(nodes.changed)
+    @inbounds for node in nodes.asked
+        cells = bag_cells(nodes, node)
+        n = length(cells)
+        tick!(parts.ticker, 2n)
+        length(pairs) < n && resize!(pairs, 2n)
+        for (i, cell) in enumerate(cells)
+            pairs[i] = UInt64(edge_part[records[cell]]) << 32 | UInt64(records[cell+1])
         end
-        sort_between!(pairs, 1, length(pairs))
-        for (i, pair) in enumerate(pairs)
-            entries[at+2i-1], entries[at+2i] = (pair >> 32) % Int32, pair % Int32
-        end
+        part = intern_multiset!(in, pairs, n, changes.tally, changes.key)
+        nodes.part[node] == part && continue
+        nodes.part[node] = part
+        push!(nodes.changed, node)
     end
-    close_key!(keys, n)
+    empty!(nodes.asked)
+    nothing
 end
 
 @inline function write_content_parts!(keys::KeyBatch, layer::Layer, node::Int32, part::Vector{Int32}, ticker::Ticker)

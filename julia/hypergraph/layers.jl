@@ -92,7 +92,7 @@ mutable struct Changes
     key::Vector{Int32}                  # scratch
     triples::Vector{NTuple{3,Int32}}    # old, new, count
     pairs::Vector{UInt64}
-    tally::Vector{Int32}                # of nodes of edges, zero between uses
+    tally::Vector{Int32}                # of nodes or parts of edges, zero between uses
 end
 
 function Changes(graph::Hypergraph)

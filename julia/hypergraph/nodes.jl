@@ -157,8 +157,8 @@ Only the nodes that are linked, in their order, with the numbers in their keys f
 `renamed` has them; and the new number of each old one. Nothing is linked then.
 """
 function compacted(nodes::Nodes, renamed::Vector{Int32} = Int32[], entry::Int = 1, step::Int = 1)
-    fresh, number = Nodes(), zeros(Int32, length(nodes))
-    key = Int32[]
+    fresh, number, key = Nodes(), zeros(Int32, length(nodes)), Int32[]
+    fresh.next, fresh.previous, fresh.user = nodes.next, nodes.previous, nodes.user     # they are written anew
     for node in 1:length(nodes)
         nodes.linked[node] || continue
         resize!(key, length(key_range(nodes, node)))

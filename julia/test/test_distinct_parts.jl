@@ -30,6 +30,24 @@ end
 all_parts(parts) = ([vertex_parts(parts, l) for l in 0:length(parts.layers)],
     [(edge_parts(parts, l), bag_parts(parts, l)) for l in eachindex(parts.layers)])
 
+@testset "multisets have the same number in whatever order they come" begin
+    rng, in, tally, key = MersenneTwister(1), PlanRank.Interner(), zeros(Int32, 60), Int32[]
+    known = Dict{Vector{UInt64},Int32}()
+    for _ in 1:3000
+        items = unique(rand(rng, UInt64(1):UInt64(rand(rng, (4, 60))), rand(rng, 1:40)))
+        pairs = items .<< 32 .| rand(rng, UInt64(1):UInt64(2), length(items))
+        expected = get!(known, sort(pairs), length(known) + 1)
+        @test PlanRank.intern_multiset!(in, pairs, length(pairs), tally, key) == expected
+        @test iszero(tally)
+    end
+    @test length(in) == length(known) < 3000
+    for (pairs, number) in known, place in PlanRank.new_records(in, 0)
+        in.records[place] == number || continue
+        entries = in.records[place+2:place+1+in.records[place+1]]
+        @test entries == reinterpret(Int32, bitrotate.(pairs, 32))
+    end
+end
+
 "Blocks are exactly the parts, lists and counts agree, and what is linked is what has members."
 function check_blocks(parts)
     for number in 0:length(parts.layers)
