@@ -172,7 +172,7 @@ function forget_parts!(parts::PartsOfState)
     forget!(parts)
 end
 
-const LEAST_GARBAGE = 1 << 20
+const LEAST_GARBAGE = 1 << 15
 
 "What a layer remembers of former states stays in proportion to what there is."
 function compact_if_large!(parts::PartsOfState, number::Int)
@@ -183,7 +183,7 @@ function compact_if_large!(parts::PartsOfState, number::Int)
         compact!(layer)
         n = nrecords(layer)
     end
-    parts.compact_at[number] = 3n + LEAST_GARBAGE
+    parts.compact_at[number] = 3n + length(layer.edge_node) + length(layer.bag_node) + LEAST_GARBAGE
     nothing
 end
 
