@@ -24,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 import script
-from model_timing import SEED, problem_text
 from tables import machine, markdown, write
 
 from planrank import Architecture, Model, Search, load, paths
@@ -33,6 +32,7 @@ from planrank.errors import PlanrankError
 from planrank.files import write_text
 from planrank.models.hypergraph.signature import signature_of
 from planrank.parallel.processes import Process
+from planrank.problems.random_problems import GENERATORS
 from planrank.task import Task
 
 # The task, and the name of its problem in the folder of the learning track; others are made here.
@@ -44,7 +44,7 @@ TASKS = {
     "spanner hard p10": "spanner/testing/hard/p10",
     "rovers medium p10": "rovers/testing/medium/p10",
     "miconic hard p10": "miconic/testing/hard/p10",
-    "blocks 15, one batch": None,
+    "blocks 15 in one batch": None,
 }
 SMALL = {"layers": 2, "dim": 16, "rank": "states", "receivers": "effects"}
 NETWORKS: dict[str, dict] = {
@@ -54,7 +54,8 @@ NETWORKS: dict[str, dict] = {
 }
 FERRIES = [(20, 10), (40, 20), (80, 40), (150, 75), (300, 150)]
 BATCHES = [1, 4, 16, 64]
-SECONDS = Callable[[], float]
+SEED = 1
+Seconds = Callable[[], float]
 
 
 def main() -> None:
@@ -91,7 +92,8 @@ class Bench:
         """The files of domain and problem."""
         problem = self.scratch / f"{name.replace(' ', '-')}.pddl"
         if name.startswith("blocks 15"):
-            problem.write_text(problem_text("blocksworld", {"blocks": 5 if self.options.quick else 15}))
+            blocks = 5 if self.options.quick else 15
+            problem.write_text(GENERATORS["blocksworld"](random.Random(SEED), "benchmark", blocks=blocks))
             return paths.shared() / "domains/blocksworld/domain.pddl", problem
         if " x " in name:
             cars, places = map(int, name.removeprefix("ferry ").split(" x "))
@@ -103,7 +105,7 @@ class Bench:
         return found.parents[2] / "domain.pddl", found
 
     def rates(self) -> list[dict]:
-        names = ["blocks 15, one batch"] if self.options.quick else self.options.only
+        names = ["blocks 15 in one batch"] if self.options.quick else self.options.only
         pairs = [(name, network) for name in names for network in networks_for(name)]
         rows = []
         with Progress("scoring", len(pairs)) as progress:
@@ -122,7 +124,7 @@ class Bench:
         asked |= {"domain": str(domain), "problem": str(problem), "architecture": shape}
         states = np.load(asked["states"])["words"]
         with ExitStack() as stack:
-            methods: dict[str, SECONDS] = {}
+            methods: dict[str, Seconds] = {}
             setup = {}
             for program in self.programs:
                 replay = stack.enter_context(Replay(self.scratch, asked, program, self.options))
@@ -178,7 +180,7 @@ class Bench:
     def batches(self) -> list[dict]:
         """States a second of a whole search with the default network, by how many it expands for each call."""
         rows = []
-        for name in ("blocks 15, one batch",) if self.options.quick else BATCHED:
+        for name in ("blocks 15 in one batch",) if self.options.quick else BATCHED:
             task = load(*self.source(name))
             model = Model.fresh(signature_of(task), Architecture())
             turns: dict[int, list[float]] = {batch: [] for batch in BATCHES}
@@ -186,7 +188,7 @@ class Bench:
                 for batch, rates in turns.items():
                     rates.append(self.search_rate(model, task, batch))
             row = {str(batch): statistics.median(rates) for batch, rates in turns.items()}
-            rows.append({"task": name.removesuffix(", one batch"), "rates": row})
+            rows.append({"task": name.removesuffix(" in one batch"), "rates": row})
         return rows
 
     def search_rate(self, model: Model, task: Task, batch: int) -> float:
@@ -200,7 +202,7 @@ class Bench:
         return rate
 
 
-BATCHED = ["spanner hard p10", "childsnack easy p30", "blocks 15, one batch"]
+BATCHED = ["spanner hard p10", "childsnack easy p30", "blocks 15 in one batch"]
 
 
 def networks_for(name: str) -> list[str]:
@@ -265,7 +267,7 @@ def is_numbers(line: str) -> bool:
     return bool(line) and all(word.replace(".", "", 1).replace("e-", "", 1).isdigit() for word in line.split())
 
 
-def interleaved(methods: dict[str, SECONDS], repeats: int) -> dict[str, float]:
+def interleaved(methods: dict[str, Seconds], repeats: int) -> dict[str, float]:
     """Median seconds of each."""
     turns: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(repeats):

@@ -119,7 +119,7 @@ def test_search(tmp_path):
 def test_scoring(tmp_path):
     rows = quick("scoring.py", tmp_path)
     ((task, network, rate),) = columns(rows, "task", "network", "planrank")
-    assert (task, network) == ("blocks 15, one batch", "states, effects") and float(rate.replace(",", "")) > 0
+    assert (task, network) == ("blocks 15 in one batch", "states, effects") and float(rate.replace(",", "")) > 0
     assert [task for task, _ in columns(rows, "task", "planrank, µs")] == ["ferry 20 x 10", "ferry 40 x 20"]
     assert [task for task, _ in columns(rows, "task", "64")] == ["blocks 15"]
 
