@@ -294,6 +294,9 @@ function find_parts_and_actions(parts::PartsOfState, address::Integer, n::Intege
     nothing
 end
 
+"See `forget_parts!`."
+forget_parts(parts::PartsOfState) = forget_parts!(parts)
+
 "See `take_new!`."
 take_new(distinct::DistinctParts) = take_new!(distinct)
 

@@ -46,7 +46,7 @@ function close_set!(rows::Rows)
 end
 
 "Insertion sort for the usual handful, without the calls of the general one."
-@inline function sort_between!(numbers::Vector{Int32}, from::Int, to::Int)
+@inline function sort_between!(numbers::Vector, from::Int, to::Int)
     to - from > 64 && return (sort!(@view numbers[from:to]); nothing)
     @inbounds for i in from+1:to
         x = numbers[i]

@@ -170,6 +170,10 @@ function rehearse_learning(loaded::LoadedTask)
         GC.@preserve initial offsets operators actions ? call(find_parts_and_actions, parts, address(initial), 1,
             address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)
         call(take_new, distinct)
+        others = [zero(initial); initial; .~initial]
+        GC.@preserve others actions || call(find_parts, parts, address(others), 3)
+        foreach(compact!, parts.layers)
+        call(forget_parts, parts)
     end
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN)

@@ -125,6 +125,14 @@ def test_search(tmp_path):
         assert all(int(rate.replace(",", "")) > 0 for rate in rates)
 
 
+def test_scoring(tmp_path):
+    rows = quick("scoring.py", tmp_path)
+    ((task, network, rate),) = columns(rows, "task", "network", "planrank")
+    assert (task, network) == ("blocks 15 in one batch", "states, effects") and float(rate.replace(",", "")) > 0
+    assert [task for task, _ in columns(rows, "task", "planrank, µs")] == ["ferry 20 x 10", "ferry 40 x 20"]
+    assert [task for task, _ in columns(rows, "task", "64")] == ["blocks 15"]
+
+
 def test_startup(tmp_path):
     found = dict(columns(quick("startup.py", tmp_path), "what", "measured"))
     assert list(found)[:3] == ["doctor / import torch", "--help minus empty Python", "solve minus --help"]

@@ -200,6 +200,20 @@ def test_search_scores_equal_training_values_in_any_portions(all_tasks, name, ra
             np.testing.assert_allclose(found_scores, scores.detach().numpy(), **close)
 
 
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_scorer_that_runs_out_of_room_forgets_and_gives_the_same_values(all_tasks, rank):
+    task = all_tasks["blocksworld"]
+    states = some_states(task, 40)
+    model = Model.fresh(signature_of(task), Architecture(rank=rank), seed=3)
+    remembers, forgets = model.scorer(task), model.scorer(task)
+    forgets.most_bytes = 1
+    for i in range(0, len(states), 5):
+        portion = states[i : i + 5]
+        np.testing.assert_allclose(forgets.values(portion), remembers.values(portion), rtol=1e-4, atol=1e-4)
+    assert forgets.numbers_kept < remembers.numbers_kept
+    assert forgets.arithmetic.bytes_kept <= remembers.arithmetic.bytes_kept
+
+
 @pytest.mark.parametrize("rank", ["actions", "states"])
 def test_a_batch_may_mix_tasks(tmp_path, rank):
     """Indices are offset right: values do not depend on what else is in the batch."""

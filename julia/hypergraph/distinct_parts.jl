@@ -52,7 +52,7 @@ end
 number!(list::Vector{T}, numbers::Dict{T,Int32}, item::T) where {T} =
     get!(() -> (push!(list, item); Int32(length(list))), numbers, item)
 
-"A task's hypergraph with the part of everything in it, for the state looked at last."
+"A task's hypergraph with all that is alike in it, for the state looked at last."
 mutable struct PartsOfState
     distinct::DistinctParts
     graph::Hypergraph
@@ -61,20 +61,14 @@ mutable struct PartsOfState
     edge_layout::Vector{Int32}                      # numbers in `distinct`
     edge_feature::Vector{Int32}
     ragged::Vector{Bool}                            # of each kind of edge: some literal has several columns
+    ragged_layout::Vector{Bool}                     # the same of each layout in `distinct`
     fresh::Bool                                     # no state has been looked at yet
     state::Vector{UInt64}
-    vertex_part::Vector{Vector{Int32}}              # [layer + 1][vertex]
-    edge_part::Vector{Vector{Int32}}                # [layer][edge]
-    bag_part::Vector{Vector{Int32}}
-    changed::Vector{Int32}                          # vertices whose part changed in the layer before
-    edge_stamp::Vector{Int32}                       # equal to `stamp`: touched in this layer already
-    bag_stamp::Vector{Int32}
-    vertex_stamp::Vector{Int32}
-    stamp::Int32
-    touched_edges::Vector{Int32}
-    touched_bags::Vector{Int32}
-    touched_vertices::Vector{Int32}
-    vertices_of_type::Vector{Vector{Int32}}         # the vertices of each predicate
+    first_blocks::Blocks                            # of the vertices before the first layer
+    layers::Vector{Layer}
+    compact_at::Vector{Int}                         # of each layer: so many numbers in its keys are too many
+    heads::Heads
+    changes::Changes
     ticker::Ticker
     unfinished::Bool                                # the last state was not looked at to the end
 end
@@ -91,19 +85,31 @@ function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = noth
         push!(features, number!(distinct.features, distinct.feature_number, f))
     end
     ragged = [length(l.slot_of_column) != nsenders(signature.edges[l.type], distinct.receivers) for l in graph.layouts]
-    vertices_of_type = [Int32[] for _ in signature.predicates]
-    for v in 1:graph.nvertices
-        push!(vertices_of_type[graph.vertex_type[v]], v)
-    end
+    ragged_layout = fill(false, length(distinct.layouts))
+    ragged_layout[layouts] = ragged
     nbags = length(graph.vertex_of_bag)
-    claim!(ticker, 4 * (distinct.layers + 1) * (graph.nvertices + nedges(graph) + nbags))
-    PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, true,
-        zeros(UInt64, max(1, cld(graph.nvertices, 64))),
-        [zeros(Int32, graph.nvertices) for _ in 0:distinct.layers],
-        [zeros(Int32, nedges(graph)) for _ in 1:distinct.layers], [zeros(Int32, nbags) for _ in 1:distinct.layers],
-        Int32[], zeros(Int32, nedges(graph)), zeros(Int32, nbags), zeros(Int32, graph.nvertices), 0, Int32[], Int32[],
-        Int32[], vertices_of_type, Ticker(limits, SCORING), false)
+    claim!(ticker, 4 * (distinct.layers + 1) * (4 * graph.nvertices + nedges(graph) + nbags))
+    first_blocks, layers, changes = nothing_met(graph, distinct.layers)
+    PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, ragged_layout,
+        true, zeros(UInt64, max(1, cld(graph.nvertices, 64))), first_blocks, layers, zeros(Int, distinct.layers),
+        Heads(graph, ticker), changes, Ticker(limits, SCORING), false)
 end
+
+function nothing_met(graph::Hypergraph, layers::Integer)
+    groups = Groups(graph.nvertices)
+    Blocks(graph.nvertices, length(graph.signature.predicates), groups), [Layer(graph, groups) for _ in 1:layers],
+    Changes(graph)
+end
+
+"The blocks of the vertices after so many layers."
+blocks_after(parts::PartsOfState, layers::Integer) = layers == 0 ? parts.first_blocks : parts.layers[layers].blocks
+
+# The part of everything in the last state, in each layer.
+vertex_parts(parts::PartsOfState, layer::Integer) =
+    (blocks = blocks_after(parts, layer); blocks.part[blocks.block])
+edge_parts(parts::PartsOfState, layer::Integer) = (l = parts.layers[layer]; l.edges.part[l.edge_node])
+bag_parts(parts::PartsOfState, layer::Integer) =
+    (l = parts.layers[layer]; Int32[node == 0 ? 0 : l.bags.part[node] for node in l.bag_node])
 
 """
 Find the parts of n packed states that lie one after the other; note their readout and, of networks that rank actions,
@@ -122,104 +128,113 @@ end
 function next_state!(parts::PartsOfState, words::AbstractVector{UInt64}, offset::Int)
     parts.unfinished && forget!(parts)
     parts.unfinished = true
+    changes = parts.changes
+    changes.stamp += Int32(1)
     note_changed_facts!(parts, words, offset)
-    for layer in 1:parts.distinct.layers
-        parts.stamp += Int32(1)
-        empty!(parts.touched_bags)
-        empty!(parts.touched_vertices)
-        find_edge_parts!(parts, layer)
-        find_bag_parts!(parts, layer)
-        find_vertex_parts!(parts, layer)
+    for (number, layer) in enumerate(parts.layers)
+        changes.stamp += Int32(1)
+        before = blocks_after(parts, number - 1)
+        if parts.fresh
+            fill_layer!(layer, parts, before)
+        else
+            move_edges!(layer, parts, before)
+            move_bags!(layer, parts)
+            move_vertices!(layer, parts, before)
+        end
+        find_layer_parts!(layer, parts, number, before)
     end
+    foreach(number -> compact_if_large!(parts, number), eachindex(parts.layers))
     parts.fresh = parts.unfinished = false
 end
 
 "Begin anew, as if no state had been looked at."
 function forget!(parts::PartsOfState)
-    for columns in (parts.vertex_part, parts.edge_part, parts.bag_part), column in columns
-        fill!(column, 0)
-    end
+    parts.first_blocks, parts.layers, parts.changes = nothing_met(parts.graph, parts.distinct.layers)
+    clear!(parts.distinct.keys)
     parts.fresh = true
     nothing
 end
 
-function note_changed_facts!(parts::PartsOfState, words, offset::Int)
-    graph, state = parts.graph, parts.state
-    empty!(parts.changed)
-    for w in eachindex(state)
-        word = words[offset+w]
-        differing = parts.fresh ? typemax(UInt64) : word ⊻ state[w]
-        state[w] = word
-        while differing != 0
-            v = 64 * (w - 1) + trailing_zeros(differing) + 1
-            differing &= differing - 1
-            v > graph.nvertices && break
-            push!(parts.changed, v)
-        end
+"""
+Forget all parts met so far, so that they take no memory; those of the next state are new again, and numbered from 1.
+Layouts and features stay. For tasks that have their `DistinctParts` to themselves.
+"""
+function forget_parts!(parts::PartsOfState)
+    distinct, layers = parts.distinct, parts.distinct.layers
+    distinct.vertices = [Interner() for _ in 0:layers]
+    distinct.edges, distinct.bags = [Interner() for _ in 1:layers], [Interner() for _ in 1:layers]
+    distinct.actions = Interner()
+    fill!(distinct.taken, (0, 0, 0))
+    distinct.taken_actions = 0
+    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
+    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    distinct.keys = KeyBatch()
+    forget!(parts)
+end
+
+const LEAST_GARBAGE = 1 << 15
+
+"What a layer remembers of former states stays in proportion to what there is."
+function compact_if_large!(parts::PartsOfState, number::Int)
+    layer = parts.layers[number]
+    n = nrecords(layer)
+    if !parts.fresh
+        n > parts.compact_at[number] || return
+        compact!(layer)
+        n = nrecords(layer)
     end
-    keys = parts.distinct.keys
+    parts.compact_at[number] = 3n + length(layer.edge_node) + length(layer.bag_node) + LEAST_GARBAGE
+    nothing
+end
+
+function note_changed_facts!(parts::PartsOfState, words, offset::Int)
+    blocks, state, key, stamp = parts.first_blocks, parts.state, parts.changes.key, parts.changes.stamp
+    if parts.fresh
+        copyto!(state, 1, words, offset + 1, length(state))
+        clear!(parts.distinct.keys)
+        for v in 1:parts.graph.nvertices
+            tick!(parts.ticker)
+            fact_key!(parts.distinct.keys.entries, parts, v, open_key!(parts.distinct.keys, 2))
+            close_key!(parts.distinct.keys, 2)
+        end
+        number_all!(blocks.contents.keys, parts.distinct.keys, parts.ticker)
+        fill_blocks!(blocks, parts.distinct.keys, stamp)
+    else
+        @inbounds for w in eachindex(state)
+            differing = words[offset+w] ⊻ state[w]
+            differing == 0 && continue
+            state[w] = words[offset+w]
+            while differing != 0
+                v = (64 * (w - 1) + trailing_zeros(differing) + 1) % Int32
+                differing &= differing - 1
+                v > parts.graph.nvertices && break
+                fact_key!(key, parts, v, 0)
+                note!(blocks, v, node_of!(blocks.contents, key, 0, 2, blocks.content[blocks.block[v]]), stamp)
+            end
+        end
+        regroup!(blocks, stamp, parts.ticker)
+    end
+    settle!(blocks, nothing, stamp)
+    find_first_parts!(blocks, parts)
+end
+
+"A vertex before the first layer is its predicate and its flags."
+@inline function fact_key!(key::Vector{Int32}, parts::PartsOfState, v::Integer, from::Int)
+    @inbounds key[from+1] = parts.graph.vertex_type[v]
+    @inbounds key[from+2] = parts.graph.goal_flags[v] | Int32(has_fact(parts.state, 0, v))
+    nothing
+end
+
+function find_first_parts!(blocks::Blocks, parts::PartsOfState)
+    keys, contents = parts.distinct.keys, blocks.contents
     clear!(keys)
-    @inbounds for v in parts.changed
-        tick!(parts.ticker)
+    for content in contents.asked
         at = open_key!(keys, 2)
-        keys.entries[at+1] = graph.vertex_type[v]
-        keys.entries[at+2] = graph.goal_flags[v] | Int32(has_fact(state, 0, v))
+        copyto!(keys.entries, at + 1, contents.keys.records, first(key_range(contents, content)), 2)
         close_key!(keys, 2)
     end
     number_all!(parts.distinct.vertices[1], keys, parts.ticker)
-    @inbounds for (i, v) in enumerate(parts.changed)
-        parts.vertex_part[1][v] = keys.numbers[i]
-    end
-end
-
-function find_edge_parts!(parts::PartsOfState, layer::Int)
-    graph, keys, touched = parts.graph, parts.distinct.keys, parts.touched_edges
-    empty!(touched)
-    if parts.fresh
-        append!(touched, 1:nedges(graph))
-        has_edges(bag) = !isempty(row(graph.bag_edges, bag))
-        append!(parts.touched_bags, filter(has_edges, eachindex(graph.vertex_of_bag)))
-    else
-        @inbounds for v in parts.changed, e in row(graph.edges_of_vertex, v)
-            parts.edge_stamp[e] == parts.stamp && continue
-            parts.edge_stamp[e] = parts.stamp
-            push!(touched, e)
-        end
-    end
-    clear!(keys)
-    foreach(e -> write_edge_key!(keys, parts, layer, Int(e)), touched)
-    number_all!(parts.distinct.edges[layer], keys, parts.ticker)
-    edge_part = parts.edge_part[layer]
-    @inbounds for (i, e) in enumerate(touched)
-        edge_part[e] == keys.numbers[i] && continue
-        edge_part[e] = keys.numbers[i]
-        parts.fresh && continue
-        for bag in row(graph.heads, e)
-            parts.bag_stamp[bag] == parts.stamp && continue
-            parts.bag_stamp[bag] = parts.stamp
-            push!(parts.touched_bags, bag)
-        end
-    end
-end
-
-@inline function write_edge_key!(keys::KeyBatch, parts::PartsOfState, layer::Int, e::Int)
-    graph, before = parts.graph, parts.vertex_part[layer]
-    @inbounds begin
-        first = graph.tail_first[e]
-        width = graph.tail_first[e+1] - first
-        tick!(parts.ticker, width)
-        at = open_key!(keys, width + 2)
-        entries = keys.entries
-        entries[at+1] = parts.edge_layout[e]
-        entries[at+2] = parts.edge_feature[e]
-        for i in 1:width
-            v = graph.tails[first+i-1]
-            entries[at+i+2] = v == 0 ? zero(Int32) : before[v]
-        end
-        kind = graph.edge_type[e]
-        parts.ragged[kind] && sort_columns!(entries, at + 2, graph.layouts[kind].slot_of_column)
-    end
-    close_key!(keys, width + 2)
+    take_parts!(blocks, keys)
 end
 
 "The facts of one literal have no order."
@@ -232,83 +247,15 @@ function sort_columns!(entries::Vector{Int32}, at::Int, slot_of_column::Vector{I
     end
 end
 
-function find_bag_parts!(parts::PartsOfState, layer::Int)
-    graph, distinct, keys = parts.graph, parts.distinct, parts.distinct.keys
-    edge_part, bag_part = parts.edge_part[layer], parts.bag_part[layer]
-    clear!(keys)
-    foreach(bag -> write_bag_key!(keys, graph.bag_edges, Int(bag), edge_part, parts.ticker), parts.touched_bags)
-    number_all!(distinct.bags[layer], keys, parts.ticker)
-    @inbounds for (i, bag) in enumerate(parts.touched_bags)
-        bag_part[bag] == keys.numbers[i] && continue
-        bag_part[bag] = keys.numbers[i]
-        touch_vertex!(parts, graph.vertex_of_bag[bag])
-    end
-end
-
-"The parts of the edges in the bag, ascending, each followed by how often it occurs."
-@inline function write_bag_key!(keys::KeyBatch, bag_edges::Rows, bag::Int, edge_part::Vector{Int32},
-    ticker::Ticker)
-    @inbounds begin
-        from, to = bag_edges.offsets[bag], bag_edges.offsets[bag+1] - 1
-        n = Int(to - from + 1)
-        tick!(ticker, n)
-        at = open_key!(keys, 3n)
-        entries, members = keys.entries, at + 2n    # the members are sorted behind the key and then counted into it
-        for k in 1:n
-            entries[members+k] = edge_part[bag_edges.values[from+k-1]]
-        end
-        sort_between!(entries, members + 1, members + n)
-        distinct = 0
-        for k in members+1:members+n
-            if distinct > 0 && entries[at+2distinct-1] == entries[k]
-                entries[at+2distinct] += one(Int32)
-            else
-                distinct += 1
-                entries[at+2distinct-1] = entries[k]
-                entries[at+2distinct] = one(Int32)
-            end
+function note_readout!(parts::PartsOfState)
+    distinct, blocks = parts.distinct, blocks_after(parts, length(parts.layers))
+    @inbounds for kind in blocks.kinds
+        push!(distinct.readout_lengths, length(kind))
+        for block in kind
+            push!(distinct.readout_parts, blocks.part[block])
+            push!(distinct.readout_counts, blocks.size[block])
         end
     end
-    close_key!(keys, 2distinct)
-end
-
-@inline function touch_vertex!(parts::PartsOfState, v::Int32)
-    @inbounds parts.vertex_stamp[v] == parts.stamp && return
-    @inbounds parts.vertex_stamp[v] = parts.stamp
-    push!(parts.touched_vertices, v)
-    nothing
-end
-
-function find_vertex_parts!(parts::PartsOfState, layer::Int)
-    distinct, keys = parts.distinct, parts.distinct.keys
-    (distinct.residual || parts.fresh) && foreach(v -> touch_vertex!(parts, v), parts.changed)
-    clear!(keys)
-    foreach(v -> write_vertex_key!(keys, parts, layer, Int(v)), parts.touched_vertices)
-    number_all!(distinct.vertices[layer+1], keys, parts.ticker)
-    empty!(parts.changed)
-    after = parts.vertex_part[layer+1]
-    @inbounds for (i, v) in enumerate(parts.touched_vertices)
-        after[v] == keys.numbers[i] && continue
-        after[v] = keys.numbers[i]
-        push!(parts.changed, v)
-    end
-end
-
-@inline function write_vertex_key!(keys::KeyBatch, parts::PartsOfState, layer::Int, v::Int)
-    graph, bags = parts.graph, parts.bag_part[layer]
-    @inbounds begin
-        from, to = graph.bag_first[v], graph.bag_first[v+1] - 1
-        n = to - from + 3
-        tick!(parts.ticker, n)
-        at = open_key!(keys, n)
-        entries = keys.entries
-        entries[at+1] = graph.vertex_type[v]
-        entries[at+2] = parts.distinct.residual ? parts.vertex_part[layer][v] : zero(Int32)
-        for k in from:to
-            entries[at+k-from+3] = bags[k]
-        end
-    end
-    close_key!(keys, n)
 end
 
 function make_room!(distinct::DistinctParts, n::Int)
@@ -317,27 +264,6 @@ function make_room!(distinct::DistinctParts, n::Int)
     resize!(distinct.tally, 2n)
     fill!(@view(distinct.tally[old+1:end]), 0)
     resize!(distinct.met, 2n)
-end
-
-function note_readout!(parts::PartsOfState)
-    distinct = parts.distinct
-    vertex_part = parts.vertex_part[end]
-    make_room!(distinct, length(distinct.vertices[end]))
-    tally, met = distinct.tally, distinct.met
-    @inbounds for vertices in parts.vertices_of_type
-        n = 0
-        for v in vertices
-            part = vertex_part[v]
-            tally[part] == 0 && (met[n+=1] = part)
-            tally[part] += one(Int32)
-        end
-        push!(distinct.readout_lengths, n)
-        for i in 1:n
-            push!(distinct.readout_parts, met[i])
-            push!(distinct.readout_counts, tally[met[i]])
-            tally[met[i]] = 0
-        end
-    end
 end
 
 function note_actions!(parts::PartsOfState, operators)
@@ -366,7 +292,7 @@ function note_actions!(parts::PartsOfState, operators)
 end
 
 function write_action_key!(keys::KeyBatch, parts::PartsOfState, columns::ActionColumns, o::Int)
-    after, state = parts.vertex_part[end], parts.state
+    blocks, state = blocks_after(parts, length(parts.layers)), parts.state
     @inbounds begin
         schema = columns.task.op_schema[o]
         first = columns.first[o]
@@ -378,7 +304,7 @@ function write_action_key!(keys::KeyBatch, parts::PartsOfState, columns::ActionC
         for i in 1:width
             fact, effect = columns.facts[first+i-1], columns.effect[first+i-1]
             counts = fact != 0 && (effect == 0 || fires(columns.task, effect, state, 0))
-            entries[at+i+2] = counts ? after[fact] : zero(Int32)
+            entries[at+i+2] = counts ? blocks.part[blocks.block[fact]] : zero(Int32)
         end
         slots = columns.layouts[schema].slot_of_column
         width == 0 || slots[end] == width || sort_columns!(entries, at + 2, slots)

@@ -156,3 +156,58 @@ function new_records(in::Interner, taken::Int)
     end
     places
 end
+
+# Multisets
+
+"The hash of a pair in a multiset; that of a multiset is their sum, in whatever order they come."
+@inline function hash_pair(pair::UInt64)
+    pair = (pair ⊻ (pair >> 31)) * 0x9e3779b97f4a7c15
+    pair = (pair ⊻ (pair >> 29)) * 0xbf58476d1ce4e5b9
+    pair ⊻ (pair >> 32)
+end
+
+"""
+The number of a multiset given as n pairs in any order, item in the upper half and how often it occurs in the lower; no
+item comes twice. Its record has items and counts in turn, ascending. `tally` is zero for all items, and so it is left.
+An interner that numbers multisets numbers nothing else.
+"""
+function intern_multiset!(in::Interner, pairs::Vector{UInt64}, n::Int, tally::Vector{Int32}, key::Vector{Int32})
+    sum = zero(UInt64)
+    @inbounds for i in 1:n
+        pair = pairs[i]
+        sum += hash_pair(pair)
+        tally[pair>>32] = pair % Int32
+    end
+    hash = hash_in(sum ⊻ (sum << 32))
+    table, records = in.table, in.records
+    slot, found = first_slot(hash, length(table)), 0
+    @inbounds while table[slot] != 0
+        place = place_in(table[slot])
+        if hash_in(table[slot]) == hash && same_multiset(records, place, tally, n)
+            found = place
+            break
+        end
+        slot = slot & (length(table) - 1) + 1
+    end
+    @inbounds for i in 1:n
+        tally[pairs[i]>>32] = 0
+    end
+    found == 0 || return @inbounds records[found]
+    sort_between!(pairs, 1, n)
+    length(key) < 2n && resize!(key, 4n)
+    @inbounds for i in 1:n
+        key[2i-1], key[2i] = (pairs[i] >> 32) % Int32, pairs[i] % Int32
+    end
+    add_record!(in, key, 0, 2n, hash, slot)
+end
+
+"Both have n different items, so it is enough that those of the record are in the tally."
+@inline function same_multiset(records::Vector{Int32}, place::Int, tally::Vector{Int32}, n::Int)
+    @inbounds begin
+        records[place+1] == 2n || return false
+        for i in place+RECORD_HEAD:2:place+RECORD_HEAD+2n-1
+            tally[records[i]] == records[i+1] || return false
+        end
+    end
+    true
+end

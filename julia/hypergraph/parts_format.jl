@@ -98,6 +98,7 @@ end
 
 "The records at these places, grouped by the first entry of their keys."
 function write_groups!(out::Vector{Int32}, records::Vector{Int32}, places::Vector{Int})
+    isempty(places) && return push!(out, 0)
     head = RECORD_HEAD
     kinds = sort!(unique(records[place+head] for place in places))
     push!(out, length(kinds))

@@ -1,7 +1,7 @@
 using Test, Random
 using PlanRank
-using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!,
-    SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
+using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!, vertex_parts,
+    edge_parts, bag_parts, SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
 
 isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
 using .RandomPDDL
@@ -27,28 +27,121 @@ function walked_states(task, rng, count)
     states
 end
 
+all_parts(parts) = ([vertex_parts(parts, l) for l in 0:length(parts.layers)],
+    [(edge_parts(parts, l), bag_parts(parts, l)) for l in eachindex(parts.layers)])
+
+@testset "multisets have the same number in whatever order they come" begin
+    rng, in, tally, key = MersenneTwister(1), PlanRank.Interner(), zeros(Int32, 60), Int32[]
+    known = Dict{Vector{UInt64},Int32}()
+    for _ in 1:3000
+        items = unique(rand(rng, UInt64(1):UInt64(rand(rng, (4, 60))), rand(rng, 1:40)))
+        pairs = items .<< 32 .| rand(rng, UInt64(1):UInt64(2), length(items))
+        expected = get!(known, sort(pairs), length(known) + 1)
+        @test PlanRank.intern_multiset!(in, pairs, length(pairs), tally, key) == expected
+        @test iszero(tally)
+    end
+    @test length(in) == length(known) < 3000
+    for (pairs, number) in known, place in PlanRank.new_records(in, 0)
+        in.records[place] == number || continue
+        entries = in.records[place+2:place+1+in.records[place+1]]
+        @test entries == reinterpret(Int32, bitrotate.(pairs, 32))
+    end
+end
+
+"Blocks are exactly the parts, lists and counts agree, and what is linked is what has members."
+function check_blocks(parts)
+    for number in 0:length(parts.layers)
+        blocks = PlanRank.blocks_after(parts, number)
+        living = sort(unique(blocks.block))
+        @test allunique(blocks.part[living])
+        @test blocks.size[living] == [count(==(b), blocks.block) for b in living]
+        @test sort(reduce(vcat, blocks.kinds)) == living
+        @test blocks.owner[blocks.content[living]] == living
+        @test findall(blocks.contents.linked) == sort(blocks.content[living])
+        number == 0 && continue
+        layer = parts.layers[number]
+        for (nodes, node_of) in ((layer.edges, layer.edge_node), (layer.bags, filter(!=(0), layer.bag_node)))
+            living = sort(unique(node_of))
+            @test findall(nodes.linked) == findall(>(0), nodes.members) == living
+            @test nodes.members[living] == [count(==(n), node_of) for n in living]
+            @test allunique(nodes.part[living])
+        end
+    end
+end
+
+"Steps along a walk, back, and to states far away: which state of the walk comes when."
+journey(rng, n) = [1:n; n:-1:1; rand(rng, 1:n, n); repeat(rand(rng, 1:n, 2), 3)]
+
 @testset "parts found from state to state are those found from nothing" begin
-    compared = 0
-    for seed in 1:150
+    compared, compactions = 0, 0
+    for seed in 1:200
         rng = MersenneTwister(seed)
         domain, task = random_domain_and_task(rng)
         nfacts(task) == 0 && continue
-        receivers, residual = rand(rng, (:adds, :effects, :all)), rand(rng, Bool)
+        receivers, residual, layers = rand(rng, (:adds, :effects, :all)), rand(rng, Bool), rand(rng, 1:4)
         graph = Hypergraph(Signature(domain), task; receivers = receivers)
-        distinct = DistinctParts(Signature(domain), 3, residual, receivers)
+        distinct = DistinctParts(Signature(domain), layers, residual, receivers)
         moving = PartsOfState(distinct, graph)
-        states, width = walked_states(task, rng, 12), nwords(task)
-        for i in 0:length(states)÷width-1
-            next_state!(moving, states, i * width)
+        states, width = walked_states(task, rng, 15), nwords(task)
+        count = length(states) ÷ width
+        expected = map(1:count) do i
             fresh = PartsOfState(distinct, graph)
-            next_state!(fresh, states, i * width)
-            @test moving.vertex_part == fresh.vertex_part
-            @test moving.edge_part == fresh.edge_part
-            @test moving.bag_part == fresh.bag_part
+            next_state!(fresh, states, (i - 1) * width)
+            all_parts(fresh)
+        end
+        for i in journey(rng, count)
+            next_state!(moving, states, (i - 1) * width)
+            @test all_parts(moving) == expected[i]
+            check_blocks(moving)
+            if rand(rng) < 0.1
+                foreach(PlanRank.compact!, moving.layers)
+                compactions += 1
+                @test all_parts(moving) == expected[i]
+            end
             compared += 1
         end
     end
-    @test compared > 300
+    @test compared > 3000
+    @test compactions > 300
+end
+
+const FERRY = """
+(define (domain ferry) (:requirements :typing :negative-preconditions) (:types car place)
+  (:predicates (at-ferry ?l - place) (at ?c - car ?l - place) (empty) (on ?c - car))
+  (:action sail :parameters (?from ?to - place) :precondition (and (at-ferry ?from) (not (at-ferry ?to)))
+    :effect (and (at-ferry ?to) (not (at-ferry ?from))))
+  (:action board :parameters (?c - car ?l - place) :precondition (and (at ?c ?l) (at-ferry ?l) (empty))
+    :effect (and (on ?c) (not (at ?c ?l)) (not (empty))))
+  (:action debark :parameters (?c - car ?l - place) :precondition (and (on ?c) (at-ferry ?l))
+    :effect (and (at ?c ?l) (empty) (not (on ?c)))))"""
+
+function ferry_task(rng, cars, places)
+    somewhere() = join(" (at c$c l$(rand(rng, 1:places)))" for c in 1:cars)
+    objects = join(" c$c" for c in 1:cars) * " - car" * join(" l$l" for l in 1:places) * " - place"
+    problem = "(define (problem p) (:domain ferry) (:objects$objects) (:init (empty) (at-ferry l1)$(somewhere())) " *
+              "(:goal (and$(somewhere()))))"
+    loaded = PlanRank.load(PlanRank.Source("d", FERRY), PlanRank.Source("p", problem))
+    loaded.domain, loaded.task
+end
+
+@testset "the same where many facts are alike and go from block to block together" begin
+    for (seed, receivers, residual) in ((1, :adds, true), (2, :effects, true), (3, :all, false), (4, :all, true))
+        rng = MersenneTwister(seed)
+        domain, task = ferry_task(rng, 12, 6)
+        graph = Hypergraph(Signature(domain), task; receivers = receivers)
+        distinct = DistinctParts(Signature(domain), 3, residual, receivers)
+        moving, width = PartsOfState(distinct, graph), nwords(task)
+        states = walked_states(task, rng, 150)
+        append!(states, zeros(UInt64, width), fill(typemax(UInt64), width))     # no fact holds, and all
+        for i in journey(rng, length(states) ÷ width)
+            next_state!(moving, states, (i - 1) * width)
+            check_blocks(moving)
+            rand(rng) < 0.2 || continue
+            fresh = PartsOfState(distinct, graph)
+            next_state!(fresh, states, (i - 1) * width)
+            @test all_parts(moving) == all_parts(fresh)
+        end
+    end
 end
 
 @testset "where all receive, a message is made of what an action needs and adds, and arrives there" begin
@@ -123,7 +216,8 @@ tails(graph, e) = graph.tails[graph.tail_first[e]:graph.tail_first[e+1]-1]
 "Check that the parts handed out so far describe the state the graph is in. Ragged literals have no order of facts."
 function check_layer(parts, layer, edges, bags, vertices)
     graph, residual = parts.graph, parts.distinct.residual
-    before, edge_part, bag_part = parts.vertex_part[layer], parts.edge_part[layer], parts.bag_part[layer]
+    before, edge_part, bag_part = vertex_parts(parts, layer - 1), edge_parts(parts, layer), bag_parts(parts, layer)
+    after = vertex_parts(parts, layer)
     part_or_none(numbers, i) = i == 0 ? Int32(0) : numbers[i]
     for e in 1:nedges(graph)
         kind, feature, inputs = edges[edge_part[e]]
@@ -132,7 +226,7 @@ function check_layer(parts, layer, edges, bags, vertices)
     end
     for v in 1:graph.nvertices
         own_bags = graph.bag_first[v]:graph.bag_first[v+1]-1
-        @test vertices[parts.vertex_part[layer+1][v]] ==
+        @test vertices[after[v]] ==
               (graph.vertex_type[v] - 1, residual ? before[v] : 0, bag_part[own_bags])
         for bag in own_bags
             members = edge_part[row(graph.bag_edges, bag)]
@@ -149,7 +243,7 @@ function seen_of(parts, o)
     PlanRank.each_literal(task, places, o) do literal, fact, effect
         holds = effect == 0 || (all(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_pre, effect)) &&
                                 !any(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_neg, effect)))
-        holds && push!(seen[literal], parts.vertex_part[end][fact])
+        holds && push!(seen[literal], vertex_parts(parts, length(parts.layers))[fact])
     end
     map(sort, seen)
 end
@@ -198,8 +292,8 @@ end
             end
             foreach(layer -> check_layer(parts, layer, known[layer]...), 1:layers)
             holds(v) = PlanRank.has_fact(states, i * width, v)
-            @test flags[parts.vertex_part[1]] == [parts.graph.goal_flags[v] | holds(v) for v in 1:nfacts(task)]
-            last_parts(p) = parts.vertex_part[end][parts.graph.vertex_type.==p]
+            @test flags[vertex_parts(parts, 0)] == [parts.graph.goal_flags[v] | holds(v) for v in 1:nfacts(task)]
+            last_parts(p) = vertex_parts(parts, layers)[parts.graph.vertex_type.==p]
             @test map(Set, new.readout) == [Set((x, count(==(x), last_parts(p))) for x in last_parts(p))
                                             for p in eachindex(signature.predicates)]
             if columns === nothing
@@ -216,4 +310,25 @@ end
         @test feature_entries == 3 * length(unique(parts.graph.edge_features))
     end
     @test compared > 80
+end
+
+@testset "after everything was forgotten the parts are those of a new beginning" begin
+    compared = 0
+    for seed in 1:40
+        rng = MersenneTwister(seed)
+        domain, task = random_domain_and_task(rng)
+        nfacts(task) == 0 && continue
+        signature = Signature(domain)
+        states, width = walked_states(task, rng, 10), nwords(task)
+        begin_with(parts) = (find_parts!(parts, states[end-width+1:end], 1); take_new!(parts.distinct)[1])
+        graph = Hypergraph(signature, task; receivers = :all)
+        new_parts() = PartsOfState(DistinctParts(signature, 2, true, :all), graph)
+        used = new_parts()
+        find_parts!(used, states, length(states) ÷ width)
+        take_new!(used.distinct)
+        PlanRank.forget_parts!(used)
+        @test begin_with(used) == begin_with(new_parts())
+        compared += 1
+    end
+    @test compared > 20
 end

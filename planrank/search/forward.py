@@ -107,7 +107,8 @@ class Search:
                 scored.append((scorer.values(portion), np.empty(0)))
             else:
                 scored.append(self.with_actions(*scorer.values_and_scores(portion, actions), actions))
-        values, numbers = (np.concatenate(column) for column in zip(*scored, strict=True))
+        # Most often there is one portion, and nothing to join.
+        values, numbers = (np.concatenate(c) if len(c) > 1 else c[0] for c in zip(*scored, strict=True))
         if self.ranks_actions:
             self.insert_actions(numbers)
         else:

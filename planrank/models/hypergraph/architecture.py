@@ -6,6 +6,7 @@ Imports neither NumPy nor torch, because help is made from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from planrank.choices import RANKS
@@ -95,6 +96,7 @@ GRID = [
 ]
 
 
+@lru_cache(maxsize=64)  # every evaluation asks
 def vertex_widths(signature: HypergraphSignature, shape: Architecture) -> list[int]:
     """Numbers that describe a vertex before the first layer and after each; unused ones are zero."""
     widths = [shape.vertex_features]

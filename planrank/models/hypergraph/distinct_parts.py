@@ -79,6 +79,13 @@ class Parts:
     layers: list[Layer]
     readout: Multisets
     actions: Actions
+    size: int  # how many numbers describe all this
+
+    @property
+    def size_kept(self) -> int:
+        """How many of them Julia keeps, to know the parts again: all but what is said of the states."""
+        scored = self.actions.scored
+        return self.size - 2 * (len(self.readout.ids) + len(self.actions.ids)) - len(scored.places)
 
 
 class Layouts:
@@ -121,6 +128,10 @@ class PartsFinder:
             rows = (offsets.ctypes.data, operators.ctypes.data, len(operators))
             julia.call_long("find_parts_and_actions", view, *asked, *rows)
 
+    def forget(self, task: Task) -> None:
+        """Forget all parts, of the one task there is; the next are numbered from 1 again."""
+        julia.call("forget_parts", self.views[id(task)][1])
+
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""
         numbers, features = julia.call("take_new", self.handle)
@@ -151,7 +162,7 @@ def read_parts(numbers: np.ndarray, features: np.ndarray, layouts: Layouts, laye
     readout, groups, (lengths, ids, counts) = Multisets(*reader.lists()), edge_groups(), reader.lists()
     states = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     scored = ScoredActions(lengths, counts, reader.take(reader.number()))
-    return Parts(flags, features.reshape(-1, 3), layers, readout, Actions(groups, ids, states, scored))
+    return Parts(flags, features.reshape(-1, 3), layers, readout, Actions(groups, ids, states, scored), len(numbers))
 
 
 class Reader:
@@ -159,11 +170,12 @@ class Reader:
 
     def __init__(self, numbers: np.ndarray):
         self.numbers = numbers
+        self.one_by_one = numbers.data  # gives single numbers faster than the array
         self.at = 0
 
     def number(self) -> int:
         self.at += 1
-        return int(self.numbers[self.at - 1])
+        return self.one_by_one[self.at - 1]
 
     def take(self, count: int) -> np.ndarray:
         self.at += count

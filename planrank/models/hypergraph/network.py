@@ -18,8 +18,8 @@ SHARED_SCALE = 0.5**0.5  # keeps the size of sums of two
 
 
 def vertex_features(flags: np.ndarray, width: int) -> np.ndarray:
-    """In the state, in the goal, in the goal as false, from the bits Julia numbers vertices by; if `width` is larger, also
-    whether there is a way to the goal and how far it is, in tens of steps."""
+    """In the state, in the goal, in the goal as false, from the bits Julia numbers vertices by; if `width` is larger,
+    also whether there is a way to the goal and how far it is, in tens of steps."""
     columns: list[np.ndarray] = [flags & 1, (flags >> 1) & 1, (flags >> 2) & 1]
     if width > len(columns):
         way = flags >> 3

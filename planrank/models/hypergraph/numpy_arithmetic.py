@@ -20,7 +20,10 @@ class GrowingTable:
 
     def extend(self, blocks: Blocks) -> np.ndarray:
         first = self.count
-        self.count += sum(len(rows) for _, rows in blocks)
+        for _, rows in blocks:
+            self.count += len(rows)
+        if self.count == first:
+            return self.rows
         if self.count > len(self.rows):
             grown = np.zeros((2 * self.count, self.rows.shape[1]), np.float32)
             grown[:first] = self.rows[:first]
@@ -42,6 +45,14 @@ class NumpyArithmetic:
 
     def begin(self, parts: Parts) -> None:
         self.edge_features.extend([(None, parts.features)])
+
+    def forget(self) -> None:
+        """All but the features of edges: the parts are numbered from 1 again."""
+        self.tables.clear()
+
+    @property
+    def bytes_kept(self) -> int:
+        return sum(table.rows.nbytes for table in self.tables.values())
 
     def first_vertices(self, parts: Parts, width: int) -> np.ndarray:
         return vertex_features(parts.flags, width)
@@ -74,11 +85,11 @@ class NumpyArithmetic:
     def pool(self, table: np.ndarray, lists: Multisets, kinds: tuple[str, ...]) -> np.ndarray:
         width = table.shape[1]
         pooled = np.zeros((len(lists.lengths), len(kinds) * width), np.float32)
+        if not len(lists.ids):
+            return pooled
         ends = np.cumsum(lists.lengths)
         full = lists.lengths > 0  # reduceat has no empty lists
         starts = (ends - lists.lengths)[full]
-        if not len(starts):
-            return pooled
         rows = table.take(lists.ids, axis=0)
         counts = lists.counts.astype(np.float32)
         for place, kind in enumerate(kinds):

@@ -12,6 +12,13 @@ from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
 from planrank.models.model import Model
 from planrank.task import Rows, Task
 
+# A scorer remembers so much, or this share of the memory limit, and then begins anew.
+MOST_BYTES = 2**30
+SHARE_OF_MEMORY = 0.25
+
+# Julia's keys of parts as numbers, with the table that finds them.
+BYTES_OF_A_NUMBER = 8
+
 
 class HypergraphScorer:
     def __init__(self, model: Model, task: Task, limits: Limits | None = None):
@@ -19,6 +26,8 @@ class HypergraphScorer:
         self.task = task
         self.finder = PartsFinder(task, model.architecture, limits)
         self.arithmetic = NumpyArithmetic()
+        self.most_bytes = min(MOST_BYTES, int(SHARE_OF_MEMORY * limits.memory)) if limits else MOST_BYTES
+        self.numbers_kept = 0
 
     def values(self, states: np.ndarray) -> np.ndarray:
         """Of packed states, a row each."""
@@ -36,8 +45,11 @@ class HypergraphScorer:
             raise PlanrankError(
                 f"these states have {states.shape[-1]} words, expected {self.task.words}: another task's?"
             )
+        if BYTES_OF_A_NUMBER * self.numbers_kept + self.arithmetic.bytes_kept > self.most_bytes:
+            self.forget()
         self.finder.add(self.task, states, actions)
         parts = self.finder.take()
+        self.numbers_kept += parts.size_kept
         self.arithmetic.begin(parts)
         model = self.model
         with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
@@ -45,3 +57,9 @@ class HypergraphScorer:
         if not np.isfinite(values).all() or (actions is not None and not np.isfinite(scores).all()):
             raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
         return values, values[:0] if actions is None else scores[parts.actions.scored.places]
+
+    def forget(self) -> None:
+        """Give back the memory of what was computed before. It is computed again when needed, to the same values."""
+        self.finder.forget(self.task)
+        self.arithmetic.forget()
+        self.numbers_kept = 0
