@@ -1,6 +1,6 @@
 """
-How many steps a fact is from a goal at least, 0 for a goal, -1 where no way is known. In a step an operator makes a fact
-that it needs, and deletes, into one that differs from it in one argument: a tile, a box or a vehicle goes to a
+How many steps a fact is from a goal at least, 0 for a goal, -1 where no way is known. In a step an operator makes a
+fact that it needs, and deletes, into one that differs from it in one argument: a tile, a box or a vehicle goes to a
 neighbouring place, say. What else a step needs is left out of account. Depends on the task alone, not on a state.
 """
 function goal_distances(task::Task, ticker::Ticker = Ticker())

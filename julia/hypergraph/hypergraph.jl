@@ -73,9 +73,9 @@ function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits();
     for v in 1:nfacts(task)
         vertex_of_bag[bag_first[v]:bag_first[v+1]-1] .= v
     end
-    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task, distances, ticker), layouts, draft.type, features, tail_first, tails,
-        transposed(facts_of_edge, nfacts(task), ticker), bag_first, transposed(heads, length(vertex_of_bag), ticker),
-        heads, vertex_of_bag)
+    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task, distances, ticker), layouts, draft.type, features,
+        tail_first, tails, transposed(facts_of_edge, nfacts(task), ticker), bag_first,
+        transposed(heads, length(vertex_of_bag), ticker), heads, vertex_of_bag)
 end
 
 "Operators first, in their order, then conditional effects."
