@@ -42,7 +42,7 @@ class Baseline:
 
 def fresh_state(task: Task, layers: int) -> TrainingState:
     """Weights and optimiser as training begins with; always the same weights."""
-    config = TrainConfig(domain="any", layers=layers, rank="states", receivers="effects")
+    config = TrainConfig(domain="any", layers=layers, rank="states", receivers="effects", distances=False)
     return TrainingState(config, signature_of(task), "", Path("none"))
 
 
