@@ -73,7 +73,7 @@ class Architecture:
         return VERTEX_FEATURES + self.distances * DISTANCE_FEATURES
 
     @property
-    def readout(self) -> tuple[str, ...]:
+    def poolings(self) -> tuple[str, ...]:
         """All poolings over the vertices."""
         used = self.pooling + self.context if self.scores_actions else self.pooling
         return tuple(kind for kind in POOLINGS if kind in used)

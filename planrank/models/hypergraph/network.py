@@ -60,11 +60,11 @@ def forward(
                 rows = arithmetic.widen(rows, widths[number + 1])
             blocks.append((group.ids, rows))
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
-    pooled = arithmetic.pool(vertices, parts.readout, shape.readout)
-    pooled = pooled.reshape(-1, len(signature.predicates), len(shape.readout), widths[-1])
+    pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
+    pooled = pooled.reshape(-1, len(signature.predicates), len(shape.poolings), widths[-1])
 
     def seen(kinds: tuple[str, ...]) -> Any:
-        chosen = pooled if kinds == shape.readout else pooled[:, :, [shape.readout.index(kind) for kind in kinds]]
+        chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
     hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
