@@ -99,10 +99,12 @@ class EntryRanking:
 
     @property
     def path_g(self) -> np.ndarray:
+        """The cost of the way to each state of the plan."""
         return self.g[: self.length + 1]
 
     @property
     def actions(self) -> Rows:
+        """The operators of each state."""
         return Rows(self.action_offsets, self.action)
 
     def window(self, first: int, last: int) -> EntryRanking:

@@ -70,6 +70,7 @@ class Architecture:
 
     @property
     def vertex_features(self) -> int:
+        """How many numbers describe a fact before the first layer."""
         return VERTEX_FEATURES + self.distances * DISTANCE_FEATURES
 
     @property
