@@ -43,7 +43,8 @@ class Scored:
     def __init__(self, task: Task, layers: int):
         self.task = task
         self.model = Model.fresh(
-            signature_of(task), Architecture(layers=layers, rank="states", receivers="effects", distances=False)
+            signature_of(task),
+            Architecture(layers=layers, rank="states", receivers="effects", pooling=("sum", "max"), distances=False),
         )
         self.weights = {name: torch.from_numpy(array) for name, array in self.model.weights.items()}
         self.forms = baselines(Indices(task, self.model.signature, self.model.architecture))

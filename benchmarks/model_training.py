@@ -36,13 +36,15 @@ class Baseline:
     def __init__(self, trainable: Trainable, form: Plain | Geometric, states: np.ndarray):
         self.trainable, self.form, self.prepared = trainable, form, form.prepare(states)
 
-    def __call__(self, example: Example) -> Evaluated:
+    def __call__(self, example: Example, number: int = 0) -> Evaluated:
         return Evaluated(self.form.values(self.trainable.weights(), self.prepared), example.ranking)
 
 
 def fresh_state(task: Task, layers: int) -> TrainingState:
     """Weights and optimiser as training begins with; always the same weights."""
-    config = TrainConfig(domain="any", layers=layers, rank="states", receivers="effects", distances=False)
+    config = TrainConfig(
+        domain="any", layers=layers, rank="states", receivers="effects", pooling=("sum", "max"), distances=False
+    )
     return TrainingState(config, signature_of(task), "", Path("none"))
 
 
