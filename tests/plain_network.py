@@ -25,7 +25,7 @@ class PlainGraph:
         self.task, self.signature, self.shape = task, signature, shape
         columns = [goal_flags >> 1 & 1, goal_flags >> 2 & 1]
         if shape.distances:
-            columns += [goal_flags >= 8, [max(0, (flags >> 3) - 1) / 10 for flags in goal_flags.tolist()]]
+            columns += [goal_flags >= 8, np.maximum(goal_flags // 8 - 1, 0).astype(np.float32) / np.float32(10)]
         self.goal = torch.tensor(np.stack(columns, axis=1), dtype=torch.float64)
         self.kinds = []
         for k in range(len(signature.edges)):

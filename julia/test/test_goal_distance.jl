@@ -1,6 +1,7 @@
+using Test
 using PlanRank: goal_distances, fact_name
 
-include("texts.jl")
+isdefined(Main, :Texts) || include("texts.jl")
 using .Texts
 
 const SLIDE = """

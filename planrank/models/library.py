@@ -61,4 +61,5 @@ def fitting_model(task: Task, ranks: tuple[str, ...] = RANKS) -> Path | None:
 
 def model_name(file: Path) -> str:
     """What a model is called in tables and logs; one that comes with planrank has the name of its domain."""
-    return file.resolve().parent.name if file.name in SHIPPED else file.stem
+    folder = file.resolve().parent
+    return folder.name if file.name in SHIPPED and folder.parent == paths.shared() / "domains" else file.stem
