@@ -10,6 +10,9 @@ from planrank import PlanrankError, Search, load, paths, show, solve, validate
 from planrank.errors import Exit
 from planrank.learning.certificate import merit, score_of
 from planrank.limits import Limits
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
+from planrank.models.model import Model
 from planrank.problems.random_problems import GENERATORS
 from planrank.reports.trace import record
 from planrank.reports.views import Board, Towers, fact_of, places_of, view_of
@@ -24,16 +27,19 @@ def problem(folder, name, seed=1, **sizes):
     return DOMAINS / name / "domain.pddl", file
 
 
-def model_of(name):
-    return Guide.of_model(DOMAINS / name / "model.json")
+def untrained(folder, name, rank, **sizes):
+    """What a network that has learned nothing says."""
+    signature = signature_of(load(*problem(folder, name, **sizes)))
+    Model.fresh(signature, Architecture(layers=1, dim=4, rank=rank)).save(folder / "untrained.safetensors")
+    return name, Guide.of_model(folder / "untrained.safetensors"), sizes
 
 
 GUIDES = {
-    "ff": lambda: ("blocksworld", Guide.of_heuristic("ff"), {"blocks": 6}),
-    "blind": lambda: ("npuzzle", Guide.of_heuristic("blind"), {"side": 2}),
-    "goalcount": lambda: ("ferry", Guide.of_heuristic("goalcount"), {"locations": 3, "cars": 3}),
-    "actions": lambda: ("blocksworld", model_of("blocksworld"), {"blocks": 8}),
-    "states": lambda: ("npuzzle", model_of("npuzzle"), {"side": 3}),
+    "ff": lambda _: ("blocksworld", Guide.of_heuristic("ff"), {"blocks": 6}),
+    "blind": lambda _: ("npuzzle", Guide.of_heuristic("blind"), {"side": 2}),
+    "goalcount": lambda _: ("ferry", Guide.of_heuristic("goalcount"), {"locations": 3, "cars": 3}),
+    "actions": lambda folder: untrained(folder, "blocksworld", "actions", blocks=4),
+    "states": lambda folder: untrained(folder, "ferry", "states", locations=3, cars=2),
 }
 
 
@@ -41,17 +47,19 @@ GUIDES = {
 @pytest.mark.parametrize("which", GUIDES)
 def test_a_search_that_is_followed_goes_the_same_way(tmp_path, which, name):
     """Each node is reached from its parent by its step, and the whole is the tree of an undisturbed search."""
-    domain, guide, sizes = GUIDES[which]()
+    domain, guide, sizes = GUIDES[which](tmp_path)
     task = load(*problem(tmp_path, domain, **sizes))
     evaluator, rank = guide.evaluator(task), guide.rank(name)
     search = Search(task, name, rank=rank)
     trace = record(search, score_of(evaluator), merit(name), 1_000_000, Limits())
     alone = Search(task, name, rank=rank)
+    evaluator = guide.evaluator(task)  # anew: what it keeps may change the last digit of a value
     while alone.run(evaluator, 60) == "running":
         pass
     assert trace.ended and search.plan() == alone.plan() and search.statistics() == alone.statistics()
     reopened = search.statistics().reopened
-    assert len(trace.nodes) == search.statistics().expanded - reopened + 1
+    expanded_again = 0 if rank == "actions" else reopened  # a state keeps its entries
+    assert len(trace.nodes) == search.statistics().expanded - expanded_again + 1
     # The way back from the goal is the plan, unless a state was reached again by a cheaper path.
     steps, node = [], trace.nodes[-1]
     while node.parent is not None:

@@ -26,10 +26,14 @@ BLOCKS = DOMAINS / "blocksworld/domain.pddl"
 SIZES = {"blocksworld": {"blocks": 4}, "gripper": {"balls": 5}, "spanner": {"spanners": 3, "nuts": 2, "locations": 3}}
 
 
+# Found before a test hides them.
+DOMAIN_FILES = {name: own_domain_file(name) for name in GENERATORS}
+
+
 def generate(folder, name, **size):
     problem = folder / f"{name}.pddl"
     problem.write_text(GENERATORS[name](random.Random(4), name, **size))
-    return own_domain_file(name), problem
+    return DOMAIN_FILES[name], problem
 
 
 @pytest.fixture(params=sorted(SIZES))

@@ -159,9 +159,10 @@ def compared_entries(task: Task, steps: list[str], score: Score, alpha: float, b
     ranking = entry_ranking_of_plan(task, steps)
     length, leads_to = ranking.length, ranking.leads_to
     path_g, cost = (whole_costs(costs, task.cost_scale) for costs in (ranking.path_g, ranking.action_cost))
-    after = np.repeat(np.arange(length + 1), np.diff(ranking.action_offsets))
+    actions = ranking.actions.part(0, length)
+    after = np.repeat(np.arange(length), np.diff(actions.offsets))
     open_g = path_g[after] + cost
-    open_f = merits(alpha, beta, open_g, as_stored(task, score(ranking.states, ranking.actions)))
+    open_f = merits(alpha, beta, open_g, as_stored(task, score(ranking.states[:length], actions)))
     # Costs may be zero: entries of later states that lead back to s_i at the cost g(s_i) are none of its own.
     own = (leads_to > after) & (open_g == path_g[leads_to])
     path_f = np.full(length + 1, np.inf)
