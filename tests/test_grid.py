@@ -6,13 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from planrank import Model, PlanrankError, Search, TrainConfig, certify, label, load, paths, solve, train
+from planrank import Model, PlanrankError, Search, TrainConfig, certify, julia, label, load, paths, solve, train
 from planrank.choices import LOSSES
 from planrank.learning.examples import build_example, build_examples
 from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan, windows
-from planrank.learning.trainable import Trainable
 from planrank.limits import Limits
 from planrank.models import families, library
 from planrank.models.grid.architecture import GridArchitecture
@@ -22,6 +20,12 @@ from planrank.models.grid.view import view_of
 from planrank.problems.folders import find_instances, own_domain_file
 from planrank.problems.problem_sets import Group, generate
 from planrank.problems.random_problems import GENERATORS
+
+julia.module()  # before torch
+
+import torch  # noqa: E402
+
+from planrank.learning.trainable import Trainable  # noqa: E402
 
 SIZES = {"maze": {"side": 9}, "sokoban": {"boxes": 2, "side": 7, "pulls": 8}, "tiles": {"side": 3, "walk": 12}}
 NETWORKS = [("small", "auto"), ("small", "mean"), ("coat", "auto"), ("coat", "sum"), ("map", "auto"), ("small", "cell")]
