@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -52,6 +54,28 @@ def start_python(script: str, *arguments: str, **options) -> subprocess.Popen:
 
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": heed_ctrl_c}
     return subprocess.Popen([sys.executable, "-c", script, *arguments], **pipes, **options)
+
+
+def drawn_on_a_terminal(script: str, **environment: str) -> tuple[bytes, bytes]:
+    """What a Python process draws on its standard error, which is a terminal, and what it writes to standard output."""
+    ours, theirs = pty.openpty()
+    variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": theirs}
+    process = subprocess.Popen([sys.executable, "-c", script], env=variables | environment, **pipes)
+    os.close(theirs)
+    drawn = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        drawn += piece
+    os.close(ours)
+    written = process.communicate(timeout=30)[0]
+    assert process.returncode == 0
+    return drawn, written
 
 
 def interrupt(process: subprocess.Popen) -> tuple[str, str]:

@@ -1,9 +1,6 @@
 """Progress and tables: a bar on a terminal, a line now and then elsewhere, nothing for short work."""
 
-import os
-import pty
-import subprocess
-import sys
+from conftest import drawn_on_a_terminal
 
 from planrank import console
 
@@ -21,21 +18,8 @@ assert "rich" in sys.modules
 
 
 def test_a_bar_on_a_terminal():
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=theirs)
-    os.close(theirs)
-    drawn = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        drawn += piece
-    assert process.wait(30) == 0 and process.stdout.read() == b""
-    process.stdout.close()
-    os.close(ours)
+    drawn, written = drawn_on_a_terminal(WORK, TERM="xterm-256color")
+    assert written == b""
     assert b"digging" in drawn and b"/3" in drawn and b"depth 2" in drawn
 
 

@@ -40,7 +40,7 @@ def build_examples(
     family = families.get(shape.family_name)
     found = []
     if getattr(shape, "rank", "states") != "states":
-        for entries in windows(entry_ranking_of_plan(task, steps, 0 if path_only else detours), window):
+        for entries in windows(entry_ranking_of_plan(task, steps, detours), window):
             found.append(Example(entries, family.encode(task, entries.states, shape, entries.actions)))
         return found
     for ranking in windows(ranking_of_plan(task, steps), window):

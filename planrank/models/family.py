@@ -120,6 +120,24 @@ class Family(ABC):
         return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
 
 
+def check_scores_actions(model: Model) -> None:
+    """Before its scores are asked for."""
+    if not model.scores_actions:
+        raise PlanrankError("this model ranks states and scores no actions; train one with --rank actions")
+
+
+def check_states(states: np.ndarray, task: Task) -> None:
+    """Whether they can be the task's."""
+    if states.ndim != 2 or states.shape[1] != task.words:
+        raise PlanrankError(f"these states have {states.shape[-1]} words, expected {task.words}: another task's?")
+
+
+def check_finite(*results: np.ndarray | None) -> None:
+    """What a model gave for states or actions."""
+    if not all(np.isfinite(result).all() for result in results if result is not None):
+        raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
+
+
 class PlainScorer:
     """Encodes every state anew; for families that have nothing better."""
 

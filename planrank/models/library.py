@@ -32,8 +32,8 @@ def time_of(file: Path) -> float:
 def fitting_model(task: Task, ranks: tuple[str, ...] = RANKS) -> Path | None:
     """A model made for the task's domain that ranks one of these; files that are no models are passed by, with a
     warning. Of several the user's newest is taken; of those that come with planrank one that sees the grid of a task
-    before one that does not: on 3x3 and 4x4 puzzles that of tiles takes a third of the expansions of npuzzle's. The log
-    says which it is and why."""
+    before one that does not, because that of tiles takes fewer expansions on puzzles than npuzzle's. The log says which
+    it is and why."""
     digests: dict[str, str] = {}  # of the task's signature, by family
     fitting: list[tuple[Path, str]] = []
     for file in all_models():

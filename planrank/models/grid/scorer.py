@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planrank.errors import PlanrankError
 from planrank.limits import Limits
+from planrank.models.family import check_finite, check_scores_actions, check_states
 from planrank.models.grid.images import Painter, kinds_of_operators
 from planrank.models.grid.network import ActionGroup, Seen, features, read
 from planrank.models.grid.numpy_arithmetic import NumpyArithmetic
@@ -36,14 +36,11 @@ class GridScorer:
         return self._run(states, None)[0]
 
     def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
-        if not self.model.scores_actions:
-            raise PlanrankError("this model ranks states and scores no actions; train one with --rank actions")
+        check_scores_actions(self.model)
         return self._run(states, actions)
 
     def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
-        if states.ndim != 2 or states.shape[1] != self.task.words:
-            found = f"these states have {states.shape[-1]} words"
-            raise PlanrankError(f"{found}, expected {self.task.words}: another task's?")
+        check_states(states, self.task)
         model = self.model
         images = self.images.dense(states) if self.map is None else None
         agents = self.images.agents(states) if self.reads_agents else None
@@ -54,8 +51,7 @@ class GridScorer:
             if image is None:
                 image = features(self.arithmetic, model.weights, model.architecture, images)
             values, scores = read(self.arithmetic, model.weights, model.architecture, image, seen)
-        if not np.isfinite(values).all() or (scores is not None and not np.isfinite(scores).all()):
-            raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
+        check_finite(values, scores)
         return values, values[:0] if scores is None else scores
 
     def _groups(self, actions: Rows) -> list[ActionGroup]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from planrank.errors import PlanrankError
 from planrank.limits import Limits
+from planrank.models.family import check_finite, check_scores_actions, check_states
 from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.network import forward
 from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
@@ -36,15 +36,11 @@ class HypergraphScorer:
         return self._run(states, actions)[0]
 
     def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
-        if not self.model.scores_actions:
-            raise PlanrankError("this model ranks states and scores no actions; train one with --rank actions")
+        check_scores_actions(self.model)
         return self._run(states, actions)
 
     def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
-        if states.ndim != 2 or states.shape[1] != self.task.words:
-            raise PlanrankError(
-                f"these states have {states.shape[-1]} words, expected {self.task.words}: another task's?"
-            )
+        check_states(states, self.task)
         if BYTES_OF_A_NUMBER * self.numbers_kept + self.arithmetic.bytes_kept > self.most_bytes:
             self.forget()
         self.finder.add(self.task, states, actions)
@@ -54,8 +50,7 @@ class HypergraphScorer:
         model = self.model
         with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
             values, scores = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
-        if not np.isfinite(values).all() or (actions is not None and not np.isfinite(scores).all()):
-            raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
+        check_finite(values, None if actions is None else scores)
         return values, values[:0] if actions is None else scores[parts.actions.scored.places]
 
     def forget(self) -> None:
