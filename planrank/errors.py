@@ -61,7 +61,7 @@ class PlanrankError(Exception):
         return EXIT_OF_KIND[self.kind]
 
     def __str__(self) -> str:
-        place = printable(self.file) + (f":{self.line}:{self.column}" if self.line else "")
+        place = printable(self.file) + "".join(f":{number}" for number in (self.line, self.column) if number)
         return f"{place}: {self.message}" if place else self.message
 
     def __reduce__(self) -> tuple:

@@ -153,6 +153,7 @@ assert not {"torch", "numpy", "juliacall", "rich", "matplotlib"} & set(sys.modul
         (["--domain", "ferry", "--rank", "policy", "--loss", "lstar"], "a policy is trained by the Levin loss alone"),
         (["--domain", "ferry", "--rank", "states", "--loss", "levin"], "the Levin loss trains a policy"),
         (["--domain", "ferry", "--rank", "all"], "--rank"),
+        (["--domain", "ferry", "--shared", "--no-mixing"], "layers that share their weights need residual connections"),
         (["--domain", "ferry", "--layers", "0"], "layers is 0, expected a whole number not below 1"),
     ],
 )

@@ -92,6 +92,13 @@ def test_a_missing_tensorboard_is_told_at_once(config, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_missing_ray_is_told_at_once(config, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(PlanrankError, match="--cluster needs Ray, which is not installed"):
+        train(config(cluster="auto", seeds=2), say=silent)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("rank", ["actions", "states"])
 def test_training_lowers_the_loss(config, tmp_path, rank):
     wanted = config(steps=300, layers=2, dim=8, validate_every=300, log_every=50, rank=rank)

@@ -128,6 +128,7 @@ class TrainConfig(Architecture, GridArchitecture):
         self._default("out", str(Path("planrank-models", f"{self.domain_name}.safetensors")))
         self._default("data", str(Path("planrank-data", self.domain_name, self.instances)))
         check_fields(self)
+        _ = self.architecture  # refuses what does not go together
 
     def _default(self, name: str, value: object) -> None:
         if getattr(self, name) is None:

@@ -16,6 +16,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,18 @@ SECONDS_TO_SET_UP = 1800.0
 SECONDS_BETWEEN_LOOKS = 30.0  # whether there are machines at all
 
 
+def check_ray() -> None:
+    """Whether Ray is there at all, which can be said at once."""
+    if find_spec("ray") is None:
+        raise PlanrankError("--cluster needs Ray, which is not installed; `pip install planrank[cluster]` brings it")
+
+
 def connect(address: str) -> Any:
     """Ray, connected; PlanrankError says in a sentence what is missing."""
-    try:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        import ray
-    except ImportError:
-        message = "--cluster needs Ray, which is not installed; `pip install planrank[cluster]` brings it"
-        raise PlanrankError(message) from None
+    check_ray()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
     if ray.is_initialized():
         return ray
     unreached = f"no Ray cluster was reached at {address}; `ray start --head` starts one"
