@@ -201,6 +201,9 @@ restart_windows(windows::Windows, search::Search) = restart!(windows, plan(searc
 
 improve_slice(windows::Windows, seconds::Real) = String(improve!(windows; seconds = seconds))
 
+"Give the memory of a search back that has not ended."
+stop_windows(windows::Windows) = end_search!(windows)
+
 windows_plan_lines(windows::Windows) = lines(operator_name(windows.task, o) for o in windows.plan)
 
 "A search of the same task for anything that costs less than the plan so far; it reopens."

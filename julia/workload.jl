@@ -134,7 +134,8 @@ end
 
 function rehearse_windows(loaded::LoadedTask)
     first = toy_search(loaded, "gbfs")
-    call(run_slice, first, toy_heuristic(loaded, "blind"), 1.0)
+    heuristic = toy_heuristic(loaded, "blind")
+    while call(run_slice, first, heuristic, 1.0) == "running" end
     windows = call(new_windows, first, Inf, typemax(Int))
     search = call(search_below, windows, "wastar", 3.0, typemax(Int))
     while call(improve_slice, windows, 1.0) == "cheaper"
@@ -142,6 +143,7 @@ function rehearse_windows(loaded::LoadedTask)
     end
     call(windows_plan_lines, windows)
     call(restart_windows, windows, first)
+    call(stop_windows, windows)
 end
 
 "Every applicable operator is as good as any other."
