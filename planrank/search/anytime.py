@@ -110,8 +110,8 @@ class Anytime:
         self.attempt, self.started = attempt, started
         self.plans: list[FoundPlan] = []
         self.ended = ""
-        self.published_at = self.publishing = 0.0
-        self.ahead = self.search(domain, problem, options)
+        self._published_at = self._publishing = 0.0
+        self._ahead = self._search(domain, problem, options)
 
     @property
     def unit_cost(self) -> bool:
@@ -122,7 +122,7 @@ class Anytime:
         return self
 
     def __next__(self) -> FoundPlan:
-        return next(self.ahead)
+        return next(self._ahead)
 
     def result(self) -> AnytimeResult:
         """What `solve` would say of the best plan so far. The counters are those of all searches for whole plans."""
@@ -133,7 +133,7 @@ class Anytime:
         fields = {name: getattr(found, name) for name in Result.__dataclass_fields__}
         return AnytimeResult(**fields, plans=tuple(self.plans), ended=self.ended or INTERRUPTED)
 
-    def search(self, domain: Source, problem: Source, options: dict[str, Any]) -> Iterator[FoundPlan]:
+    def _search(self, domain: Source, problem: Source, options: dict[str, Any]) -> Iterator[FoundPlan]:
         """All plans, until the end is known."""
         attempt = self.attempt
         improvers: list[Improver] = []
@@ -144,14 +144,14 @@ class Anytime:
                 return
             assert attempt.task is not None and attempt.guide is not None
             name = f"{attempt.search} with {attempt.guide.name}"
-            yield from self.published(attempt.task, forward.plan, name)
+            yield from self._published(attempt.task, forward.plan, name)
             if is_optimal(attempt, options["weight"]):
                 self.ended = OPTIMAL
                 return
             windows = Windows(forward, attempt.limits)
             forward.release()
             improvers = [windows, Weighted(windows, attempt, options["weight"])]
-            yield from self.improved(attempt.task, windows, improvers)
+            yield from self._improved(attempt.task, windows, improvers)
         except PlanrankError as e:
             if e.kind not in ("time", "memory"):
                 raise
@@ -161,20 +161,20 @@ class Anytime:
             for improver in improvers:
                 improver.release()
 
-    def improved(self, task: Task, windows: Windows, improvers: list[Improver]) -> Iterator[FoundPlan]:
+    def _improved(self, task: Task, windows: Windows, improvers: list[Improver]) -> Iterator[FoundPlan]:
         """Cheaper plans than the first. To validate and write a long plan takes longer than to find the next, so not
         every one is made public."""
         limits = self.attempt.limits
         waiting = ""  # what has found a plan that is not public yet
         try:
             while improvers and not self.ended:
-                left = limits.seconds_left() - (2 * self.publishing if waiting else 0)
+                left = limits.seconds_left() - (2 * self._publishing if waiting else 0)
                 if left <= 0:
                     self.ended = OUT_OF_TIME
                     break
                 improver = min(improvers, key=lambda one: one.seconds)
                 outcome = improver.take_turn(min(TURN_SECONDS, left))
-                self.show_progress()
+                self._show_progress()
                 if outcome == "cheaper":
                     waiting = improver.name
                     for one in improvers:
@@ -182,32 +182,33 @@ class Anytime:
                 elif outcome == "optimal":
                     self.ended = OPTIMAL
                 elif outcome == "memory" or julia.resident_bytes() > limits.memory:
-                    # The other one may still find something in the memory that this one gives back.
-                    improver.release()
-                    improvers.remove(improver)
-                if waiting and time.time() - self.published_at > PAUSE * self.publishing:
-                    yield from self.published(task, windows.plan, waiting)
+                    # The other may still find something in the memory that this gives back; the last has the most.
+                    full = improver if outcome == "memory" else improvers[-1]
+                    full.release()
+                    improvers.remove(full)
+                if waiting and time.time() - self._published_at > PAUSE * self._publishing:
+                    yield from self._published(task, windows.plan, waiting)
                     waiting = ""
             self.ended = self.ended or OUT_OF_MEMORY
         except (PlanrankError, KeyboardInterrupt):
             if waiting:
-                yield from self.published(task, windows.plan, waiting)
+                yield from self._published(task, windows.plan, waiting)
             raise
         if waiting:
-            yield from self.published(task, windows.plan, waiting)
+            yield from self._published(task, windows.plan, waiting)
 
-    def show_progress(self) -> None:
+    def _show_progress(self) -> None:
         if self.attempt.progress is not None:
             self.attempt.progress(self.attempt.counters, time.time() - self.attempt.began)
 
-    def published(self, task: Task, plan: Callable[[], list[str]], by: str) -> Iterator[FoundPlan]:
+    def _published(self, task: Task, plan: Callable[[], list[str]], by: str) -> Iterator[FoundPlan]:
         """The next plan, and how long it took to validate it and to do what the program does with it."""
         began = time.time()
-        yield self.found(task, plan(), by)
-        self.published_at = time.time()
-        self.publishing = self.published_at - began
+        yield self._found(task, plan(), by)
+        self._published_at = time.time()
+        self._publishing = self._published_at - began
 
-    def found(self, task: Task, steps: list[str], by: str) -> FoundPlan:
+    def _found(self, task: Task, steps: list[str], by: str) -> FoundPlan:
         """The next plan, validated."""
         cost = validated_cost(task, steps)
         if self.plans and cost >= self.plans[-1].cost:
