@@ -89,7 +89,9 @@ class TrainConfig(Architecture, GridArchitecture):
         choices=TRAINING_TEACHERS,
     )
     teacher_time: float = option(10.0, "Seconds the teacher may take for an instance.", above=0)
-    allow_suboptimal: bool = option(False, "Whether plans that are not proved optimal are used too.")
+    allow_suboptimal: bool = option(
+        None, "Whether plans that are not proved optimal are used too. [default: on; for planrank's own domains off]"
+    )
 
     validate_every: int = option(None, "Steps between validations. [default: a tenth of the steps]", least=1)
     validation_search: str = option(None, "Search of the validation. [default: gbfs; levin: phs]", choices=SEARCHES)
@@ -117,6 +119,8 @@ class TrainConfig(Architecture, GridArchitecture):
             object.__setattr__(self, "rank", "policy")
         elif self.rank == "policy":
             raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")
+        own = (folder.name for folder in (paths.shared() / "domains").iterdir())
+        self._default("allow_suboptimal", self.domain not in own)
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
         if self.family == "auto":
             object.__setattr__(self, "family", "grid" if has_view(self.domain) else "hypergraph")

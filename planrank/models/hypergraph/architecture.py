@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("sum", "mean", "max")
 RECEIVERS = ("adds", "effects", "all")
+READOUTS = ("facts", "pooled")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
 DISTANCE_FEATURES = 2  # whether there is a way to the goal, how far it is
@@ -27,7 +28,8 @@ EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 @dataclass(frozen=True)
 class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
-    scores of its actions.
+    scores of its actions. With the readout "facts" the value is a sum of what each vertex is worth, and `pooling` is of
+    no account: what a step changes then counts the same in a problem of any size.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both.
@@ -44,7 +46,14 @@ class Architecture:
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
-    pooling: tuple[str, ...] = option(("mean", "max"), "Pooling over the vertices, for values.", choices=POOLINGS)
+    readout: str = option(
+        "pooled",
+        "What the value of a state is: facts: a sum over its facts; pooled: a dense layer over the pooled vertices.",
+        choices=READOUTS,
+    )
+    pooling: tuple[str, ...] = option(
+        ("mean", "max"), "Pooling over the vertices, for values of the readout pooled.", choices=POOLINGS
+    )
     context: tuple[str, ...] = option(
         ("mean", "max"), "Pooling over the vertices, for the scores of actions.", choices=POOLINGS
     )
@@ -76,8 +85,13 @@ class Architecture:
     @property
     def poolings(self) -> tuple[str, ...]:
         """All poolings over the vertices."""
-        used = self.pooling + self.context if self.scores_actions else self.pooling
+        used = self.value_pooling + self.context if self.scores_actions else self.value_pooling
         return tuple(kind for kind in POOLINGS if kind in used)
+
+    @property
+    def value_pooling(self) -> tuple[str, ...]:
+        """Those that values are made from."""
+        return ("sum",) if self.readout == "facts" else self.pooling
 
     @property
     def scores_actions(self) -> bool:
@@ -125,9 +139,12 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
                 shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
                 shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
     pooled = len(signature.predicates) * widths[-1]
-    shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
-    shapes["head.hidden.bias"] = (shape.dim,)
-    shapes["head.value.map"] = (shape.dim, 1)
+    if shape.readout == "facts":
+        shapes["head.value.map"] = (pooled, 1)
+    else:
+        shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
+        shapes["head.hidden.bias"] = (shape.dim,)
+        shapes["head.value.map"] = (shape.dim, 1)
     shapes["head.value.bias"] = (1,)
     if shape.scores_actions:
         for kind in signature.action_kinds:

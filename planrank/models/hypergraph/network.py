@@ -67,8 +67,10 @@ def forward(
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
-    values = dense(weights, "head.value", hidden)[:, 0]
+    read = seen(shape.value_pooling)
+    if shape.readout == "pooled":
+        read = arithmetic.relu(dense(weights, "head.hidden", read))
+    values = dense(weights, "head.value", read)[:, 0]
     if not shape.scores_actions:
         return values, None
     blocks = []
