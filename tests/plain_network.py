@@ -146,7 +146,7 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
     def seen(name, kinds):
         return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
 
-    read = pooled(("sum",)) if shape.readout == "facts" else seen("head.hidden", shape.pooling)
+    read = pooled(("sum",)) if shape.value == "facts" else seen("head.hidden", shape.pooling)
     values = (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
     if not shape.scores_actions:
         return values, None

@@ -73,6 +73,9 @@ class TrainConfig(Architecture, GridArchitecture):
 
     seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
+    select: bool = option(
+        False, "Train several networks that see and weigh different things; keep the best of the validation."
+    )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
     jobs: int = option(None, "Train so many of these at once. [default: 1; in a cluster as many as it has processors]",
@@ -95,7 +98,7 @@ class TrainConfig(Architecture, GridArchitecture):
 
     validate_every: int = option(None, "Steps between validations. [default: a tenth of the steps]", least=1)
     validation_search: str = option(None, "Search of the validation. [default: gbfs; levin: phs]", choices=SEARCHES)
-    validation_time: float = option(3.0, "Seconds for one instance of the validation.", above=0)
+    validation_time: float = option(5.0, "Seconds for one instance of the validation.", above=0)
     validation_expansions: int = option(1_000, "Expansions for one instance of the validation.", least=1)
     validation_instances: int = option(40, "Validate with at most so many instances; 0: with all.", least=0)
 
