@@ -146,8 +146,12 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
     def seen(name, kinds):
         return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
 
-    read = pooled(("sum",)) if shape.value == "facts" else seen("head.hidden", shape.pooling)
-    values = (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    values = vertices.new_zeros(len(states))
+    if shape.value in ("facts", "both"):
+        values = values + (pooled(("sum",)) @ weights["head.facts.map"])[:, 0]
+    if shape.value in ("pooled", "both"):
+        read = seen("head.hidden", shape.pooling)
+        values = values + (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
     if not shape.scores_actions:
         return values, None
     return values, plain_scores(graph, weights, vertices, seen("actions.context", shape.context), states, actions)

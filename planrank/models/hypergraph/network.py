@@ -70,10 +70,12 @@ def forward(
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    read = seen(shape.value_pooling)
-    if shape.value == "pooled":
-        read = arithmetic.relu(dense(weights, "head.hidden", read))
-    values = dense(weights, "head.value", read)[:, 0]
+    values = 0
+    if shape.value != "pooled":
+        values = (seen(("sum",)) @ weights["head.facts.map"])[:, 0]
+    if shape.value != "facts":
+        hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
+        values = values + dense(weights, "head.value", hidden)[:, 0]
     if not shape.scores_actions:
         return values, None
     blocks = []
