@@ -146,7 +146,9 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
     def seen(name, kinds):
         return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
 
-    if shape.value == "facts":
+    if shape.value == "sum":
+        read = pooled(("sum",))
+    elif shape.value == "held":
         counts = torch.cat([true, graph.goal[..., :2].expand(len(states), -1, -1)], dim=2).any(dim=2, keepdim=True)
         read = pooled(("sum",), vertices * counts)
     else:

@@ -33,8 +33,10 @@ from planrank.models.hypergraph.torch_arithmetic import TorchArithmetic, prepare
 POOLS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(("sum", "mean", "max"), n)]
 
 layers_of = st.one_of(
-    st.fixed_dictionaries({"residual": st.booleans(), "mixing": st.booleans(), "value": st.just("pooled")}),
-    st.fixed_dictionaries({"mixing": st.booleans(), "value": st.just("facts")}),
+    st.fixed_dictionaries(
+        {"residual": st.booleans(), "mixing": st.booleans(), "value": st.sampled_from(("sum", "pooled"))}
+    ),
+    st.fixed_dictionaries({"mixing": st.booleans(), "value": st.just("held")}),
     st.fixed_dictionaries({"shared": st.just(True), "value": st.sampled_from(VALUES)}),
 )
 shapes = st.builds(

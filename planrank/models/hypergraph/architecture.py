@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("sum", "mean", "max")
 RECEIVERS = ("adds", "effects", "all")
-VALUES = ("facts", "pooled")
+VALUES = ("held", "sum", "pooled")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
 DISTANCE_FEATURES = 2  # whether there is a way to the goal, how far it is
@@ -28,8 +28,8 @@ EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 @dataclass(frozen=True)
 class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
-    scores of its actions. With `value` "facts" that is a sum of what each vertex is worth that holds or is a goal, and
-    `pooling` is of no account: what a step changes then counts the same in a problem of any size.
+    scores of its actions. With `value` "sum" that is a sum of what each vertex is worth, with "held" of those that hold
+    or are goals, and `pooling` is of no account: what a step changes counts the same in a problem of any size.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both.
@@ -48,8 +48,8 @@ class Architecture:
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
     value: str = option(
         "pooled",
-        "What the value of a state is: facts: a sum over its facts and goals; pooled: a dense layer over what all "
-        "vertices are, pooled.",
+        "What the value of a state is: sum: a sum over all facts of the task; held: over those that hold or are goals; "
+        "pooled: a dense layer over what all are, pooled.",
         choices=VALUES,
     )
     pooling: tuple[str, ...] = option(
@@ -74,8 +74,8 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.value == "facts" and not self.residual:
-            raise PlanrankError("a value of facts needs residual connections; expected --value pooled")
+        if self.value == "held" and not self.residual:
+            raise PlanrankError("without residual connections facts forget whether they hold; expected another value")
         if self.shared and not (self.residual and self.mixing):
             raise PlanrankError("layers that share their weights need residual connections and mixing")
 
@@ -91,7 +91,7 @@ class Architecture:
     @property
     def poolings(self) -> tuple[str, ...]:
         """All poolings over the vertices."""
-        used = self.pooling if self.value == "pooled" else ()
+        used = {"held": (), "sum": ("sum",), "pooled": self.pooling}[self.value]
         used += self.context if self.scores_actions else ()
         return tuple(kind for kind in POOLINGS if kind in used)
 
@@ -107,10 +107,10 @@ class Architecture:
 
 # The networks that --select tries: which is the best depends on the domain.
 SELECTION: list[dict[str, object]] = [
-    {"value": "facts"},
-    {"value": "pooled"},
+    {"value": "held", "relaxed": True},
+    {"value": "held", "relaxed": False},
+    {"value": "sum", "relaxed": False, "detours": 0},
     {"value": "pooled", "relaxed": True},
-    {"value": "facts", "layers": 3},
 ]
 # The networks that the paper tries.
 GRID = [
@@ -149,12 +149,10 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
                 shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
                 shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
     pooled = len(signature.predicates) * widths[-1]
-    if shape.value == "facts":
-        shapes["head.value.map"] = (pooled, 1)
-    else:
+    if shape.value == "pooled":
         shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
         shapes["head.hidden.bias"] = (shape.dim,)
-        shapes["head.value.map"] = (shape.dim, 1)
+    shapes["head.value.map"] = (shape.dim if shape.value == "pooled" else pooled, 1)
     shapes["head.value.bias"] = (1,)
     if shape.scores_actions:
         for kind in signature.action_kinds:

@@ -40,7 +40,7 @@ def forward(
     widths = vertex_widths(signature, shape)
     first = arithmetic.first_vertices(parts, shape)
     vertices = arithmetic.store("vertices", 0, [(None, first)], widths[0])
-    if shape.value == "facts":
+    if shape.value == "held":
         # 1 for what holds or is a goal. Of other facts larger problems may have very many more.
         rest = (1 - first[:, 0:1]) * (1 - first[:, 1:2]) * (1 - first[:, 2:3])
         counts = arithmetic.store("counts", 0, [(None, 1 - rest)], 1)
@@ -67,10 +67,10 @@ def forward(
             else:
                 rows = arithmetic.widen(rows, widths[number + 1])
             blocks.append((group.ids, rows))
-        if shape.value == "facts":
+        if shape.value == "held":
             before = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
             counts = arithmetic.store("counts", number + 1, before, 1)
-        if shape.value == "facts" and number + 1 == shape.layers:
+        if shape.value == "held" and number + 1 == shape.layers:
             rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, before, strict=True)]
             counted = arithmetic.store("counted", 0, rows, widths[-1])
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
@@ -82,8 +82,10 @@ def forward(
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    if shape.value == "facts":
+    if shape.value == "held":
         read = arithmetic.pool(counted, parts.readout, ("sum",)).reshape(-1, len(signature.predicates) * widths[-1])
+    elif shape.value == "sum":
+        read = seen(("sum",))
     else:
         read = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
     values = dense(weights, "head.value", read)[:, 0]
