@@ -47,7 +47,7 @@ class Architecture:
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
     value: str = option(
-        "pooled",
+        "held",
         "What the value of a state is: sum: a sum over all facts of the task; held: over those that hold or are goals; "
         "pooled: a dense layer over what all are, pooled.",
         choices=VALUES,
@@ -63,7 +63,7 @@ class Architecture:
         True, "Whether a network sees how many steps a fact is from a goal, changing one argument at a time."
     )
     relaxed: bool = option(
-        False, "Whether a network sees which facts the relaxed plan of hFF makes true; hFF is computed for each state."
+        True, "Whether a network sees which facts the relaxed plan of hFF makes true; hFF is computed for each state."
     )
     rank: str = option(
         "actions",
