@@ -119,7 +119,8 @@ class TrainingState:
         self.optimizer.zero_grad()
         objective.backward()
         value = objective.item()
-        if not (math.isfinite(value) and torch.isfinite(self.gradient).all()):
+        # The sum is finite unless some gradient is not, or sums are too large; that is the cheaper question.
+        if not (math.isfinite(value) and (self.gradient.sum().isfinite() or torch.isfinite(self.gradient).all())):
             raise self.not_finite(value, name)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate_at(self.step, config)

@@ -1,12 +1,7 @@
-"""The network over PyTorch, for training: one flat vector of weights, gradients by sparse products.
-
-What depends on the example alone is prepared once. Gathering rows is an index on the way forward and a sparse product
-on the way back, which is several times faster than PyTorch's own scatter.
-"""
+"""The network over PyTorch, for training. What depends on the example alone is prepared once."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -16,44 +11,18 @@ import torch
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.distinct_parts import EdgeGroup, Multisets, Parts, VertexGroup
 from planrank.models.hypergraph.network import vertex_features
-
-warnings.filterwarnings("ignore", message="Sparse (CSR|invariant)", category=UserWarning)
+from planrank.models.hypergraph.torch_rows import (
+    AddUp,
+    Select,
+    Selection,
+    Source,
+    Sums,
+    offsets_of,
+    row_map,
+    sums_back,
+)
 
 MAX_COLUMNS = 8  # of a maximum taken column by column; longer lists are cut into pieces
-
-
-def sparse(
-    offsets: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int], dtype: torch.dtype
-) -> torch.Tensor:
-    starts, places = (torch.from_numpy(part.astype(np.int32)) for part in (offsets, columns))
-    return torch.sparse_csr_tensor(starts, places, torch.as_tensor(values, dtype=dtype), size=shape)
-
-
-def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-class Selection:
-    """Rows of a table by number; what flows back is summed for each row."""
-
-    def __init__(self, ids: np.ndarray, table_size: int, dtype: torch.dtype):
-        flat = ids.astype(np.int64).ravel()
-        self.count, self.columns = len(ids), ids.shape[1] if ids.ndim == 2 else 1
-        self.ids = torch.from_numpy(flat.astype(np.int32))
-        counts = np.bincount(flat, minlength=table_size)
-        order = np.argsort(flat, kind="stable")
-        self.back = sparse(offsets_of(counts), order, np.ones(len(flat)), (table_size, len(flat)), dtype)
-
-
-class Select(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, table: torch.Tensor, selection: Selection) -> torch.Tensor:
-        context.selection = selection
-        return table.index_select(0, selection.ids)
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return context.selection.back @ gradient, None
 
 
 class Pooling:
@@ -64,28 +33,14 @@ class Pooling:
         counts = lists.counts.astype(np.float64)
         self.count = len(lengths)
         rows = np.repeat(np.arange(self.count), lengths)
-        order = np.argsort(ids, kind="stable")
-        back_offsets = offsets_of(np.bincount(ids, minlength=table_size))
         self.products = {}
         for kind in kinds:
             if kind != "max":
                 totals = np.bincount(rows, counts, minlength=self.count)
                 weights = counts / totals[rows] if kind == "mean" else counts
-                there = sparse(offsets_of(lengths), ids, weights, (self.count, table_size), dtype)
-                back = sparse(back_offsets, rows[order], weights[order], (table_size, self.count), dtype)
-                self.products[kind] = (there, back)
+                there = Sums(offsets_of(lengths), ids, torch.as_tensor(weights, dtype=dtype))
+                self.products[kind] = (there, sums_back(ids, rows, table_size, weights, dtype))
         self.maximum = Maximum(lengths, ids) if "max" in kinds else None
-
-
-class Product(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, table: torch.Tensor, there: torch.Tensor, back: torch.Tensor) -> torch.Tensor:
-        context.back = back
-        return there @ table
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return context.back @ gradient, None, None
 
 
 class Maximum:
@@ -103,9 +58,13 @@ class Maximum:
         first, size = first[order], size[order]
         self.size = len(order)
         self.columns = []
+        # Of a piece that ends before a column, its first entry stands there; nothing looks at it.
+        candidates = np.zeros((self.size + 1, int(size.max(initial=1))), np.int64)
         for column in range(int(size.max(initial=0))):
             wide = int(np.searchsorted(-size, -column, side="left"))
-            self.columns.append(torch.from_numpy(ids[first[:wide] + column].astype(np.int32)))
+            own = ids[first[:wide] + column]
+            self.columns.append(torch.from_numpy(own.astype(np.int32)))
+            candidates[:wide, column] = own
         place = np.empty(self.size, np.int64)
         place[order] = np.arange(self.size)
         self.rest = Maximum(pieces, place) if (pieces > 1).any() else None
@@ -113,25 +72,27 @@ class Maximum:
         alone = np.full(len(lengths), self.size, np.int64)
         if self.rest is None:
             alone[owner] = place
+            candidates = candidates[alone]
         self.result = torch.from_numpy(alone.astype(np.int32))
+        self.candidates = torch.from_numpy(candidates)
 
     def winners(self, table: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The largest entries, and for each the number of the row it comes from."""
+        """The largest entries, and for each the number of the row it comes from: the first of equals."""
         width = table.shape[1]
-        if not self.columns:
-            empty = table.new_zeros(len(self.result), width)
-            return empty, torch.zeros(empty.shape, dtype=torch.int64)
         best = table.new_zeros(self.size + 1, width)
-        winner = torch.zeros(self.size + 1, width, dtype=torch.int64)
-        best[: self.size] = table.index_select(0, self.columns[0])
-        winner[: self.size] = self.columns[0][:, None]
-        for ids in self.columns[1:]:
-            rows = table.index_select(0, ids)
-            above = best[: len(ids)]
-            winner[: len(ids)] = torch.where(rows > above, ids[:, None].long(), winner[: len(ids)])
+        column_of_best = torch.zeros(self.size + 1, width, dtype=torch.uint8)
+        for column, ids in enumerate(self.columns):
+            rows, above = table.index_select(0, ids), best[: len(ids)]
+            if column == 0:
+                above.copy_(rows)
+                continue
+            column_of_best[: len(ids)].masked_fill_(rows > above, column)
             torch.maximum(above, rows, out=above)
         if self.rest is None:
-            return best.index_select(0, self.result), winner.index_select(0, self.result)
+            best, column_of_best = (part.index_select(0, self.result) for part in (best, column_of_best))
+        winner = self.candidates.gather(1, column_of_best.long())
+        if self.rest is None:
+            return best, winner
         best, piece = self.rest.winners(best)
         return best, winner.gather(0, piece)
 
@@ -164,19 +125,23 @@ class TorchArithmetic:
     def select(self, table: torch.Tensor, selection: Selection) -> torch.Tensor:
         return Select.apply(table, selection).reshape(selection.count, selection.columns * table.shape[1])
 
-    def features(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows
+    def map_edges(self, weights: Any, name: str, vertices: torch.Tensor, group: Any) -> torch.Tensor:
+        return group.tails(weights[f"{name}.map"], weights[f"{name}.bias"], vertices)
 
-    def concat(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        return torch.cat(parts, dim=1)
+    def map_vertices(
+        self, weights: Any, name: str, bags: torch.Tensor, before: torch.Tensor | None, group: Any
+    ) -> torch.Tensor:
+        tables = [bags] if before is None else [bags, before]
+        return group.bags(weights[f"{name}.map"], weights[f"{name}.bias"], *tables)
+
+    def side_by_side(self, bags: torch.Tensor, before: torch.Tensor | None, group: Any) -> torch.Tensor:
+        columns = [self.select(bags, group.bags)]
+        return torch.cat(columns if before is None else [*columns, self.select(before, group.before)], dim=1)
 
     relu = staticmethod(torch.relu)
 
     def widen(self, rows: torch.Tensor, width: int) -> torch.Tensor:
         return torch.nn.functional.pad(rows, (0, width - rows.shape[1]))
-
-    def constant(self, array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(array).to(like.dtype)
 
     def pool(self, table: torch.Tensor, pooling: Pooling, kinds: tuple[str, ...]) -> torch.Tensor:
         parts = []
@@ -184,7 +149,7 @@ class TorchArithmetic:
             if kind == "max":
                 parts.append(TakeMaximum.apply(table, pooling.maximum))
             else:
-                parts.append(Product.apply(table, *pooling.products[kind]))
+                parts.append(AddUp.apply(table, *pooling.products[kind]))
         return torch.cat(parts, dim=1)
 
 
@@ -194,9 +159,10 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     vertex_rank, vertex_count = np.arange(len(parts.flags) + 1), len(parts.flags) + 1
 
     def prepared(edge: EdgeGroup) -> EdgeGroup:
-        tails: Any = Selection(vertex_rank[edge.tails], vertex_count, dtype)
-        own: Any = features[torch.from_numpy(edge.features.astype(np.int64))]
-        return replace(edge, features=own, tails=tails)
+        tails = Source(vertex_rank[edge.tails], vertex_count, edge.slots)
+        different, numbers = np.unique(edge.features, return_inverse=True)
+        own: Any = row_map([tails], features[torch.from_numpy(different.astype(np.int64))], numbers, dtype)
+        return replace(edge, tails=own)
 
     layers: list[Any] = []
     for layer in parts.layers:
@@ -204,9 +170,16 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         edge_rank, edge_count = ranks(layer.edges)
         bags: Any = Pooling(replace(layer.bags, ids=edge_rank[layer.bags.ids]), edge_count, shape.messages, dtype)
         vertices: list[Any] = []
+        bag_count = len(layer.bags.lengths) + 1
         for vertex in layer.vertices:
-            before: Any = Selection(vertex_rank[vertex.before], vertex_count, dtype)
-            arriving: Any = Selection(vertex.bags, len(layer.bags.lengths) + 1, dtype)
+            own: Any = vertex_rank[vertex.before]
+            before: Any = Selection(own, vertex_count, dtype)
+            arriving: Any = Selection(vertex.bags, bag_count, dtype)
+            if shape.mixing:
+                sources = [Source(vertex.bags, bag_count)]
+                if shape.residual:
+                    sources.append(Source(own[:, None], vertex_count))
+                arriving = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64), dtype)
             vertices.append(replace(vertex, before=before, bags=arriving))
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
