@@ -1,9 +1,9 @@
 """The network itself, written once over two kinds of arithmetic: NumPy for search, PyTorch for training.
 
 `arithmetic` does what differs: `select` takes rows of a table by number, `pool` reduces lists of rows, `store` makes
-the table of a layer from blocks of rows, `map_edges` and `map_vertices` are dense maps of rows of tables that stand side
-by side. Row 0 of every table is zero and stands for nothing. All entries of tables are at least zero, so zero is neutral
-for the maximum too.
+the table of a layer from blocks of rows, `map_edges` and `map_vertices` are dense maps of rows of tables that stand
+side by side. Row 0 of every table is zero and stands for nothing. All entries of tables are at least zero, so zero is
+neutral for the maximum too.
 """
 
 from __future__ import annotations

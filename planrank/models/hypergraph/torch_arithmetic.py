@@ -20,6 +20,7 @@ from planrank.models.hypergraph.torch_rows import (
     offsets_of,
     row_map,
     sums_back,
+    tensor,
 )
 
 MAX_COLUMNS = 8  # of a maximum taken column by column; longer lists are cut into pieces
@@ -39,15 +40,15 @@ class Pooling:
                 totals = np.bincount(rows, counts, minlength=self.count)
                 weights = counts / totals[rows] if kind == "mean" else counts
                 there = Sums(offsets_of(lengths), ids, torch.as_tensor(weights, dtype=dtype))
-                self.products[kind] = (there, sums_back(ids, rows, table_size, weights, dtype))
-        self.maximum = Maximum(lengths, ids) if "max" in kinds else None
+                self.products[kind] = (there, sums_back(ids, rows, table_size, torch.as_tensor(weights, dtype=dtype)))
+        self.maximum = Maximum(lengths, ids, table_size) if "max" in kinds else None
 
 
 class Maximum:
     """The largest of each list, column by column: lists in pieces of few entries, the longest first, and the pieces'
     results as lists again, until each list is one piece."""
 
-    def __init__(self, lengths: np.ndarray, ids: np.ndarray):
+    def __init__(self, lengths: np.ndarray, ids: np.ndarray, table_size: int):
         starts = offsets_of(lengths)[:-1]
         pieces = -(-lengths // MAX_COLUMNS)
         owner = np.repeat(np.arange(len(lengths)), pieces)
@@ -57,57 +58,66 @@ class Maximum:
         order = np.argsort(-size, kind="stable")
         first, size = first[order], size[order]
         self.size = len(order)
-        self.columns = []
-        # Of a piece that ends before a column, its first entry stands there; nothing looks at it.
-        candidates = np.zeros((self.size + 1, int(size.max(initial=1))), np.int64)
-        for column in range(int(size.max(initial=0))):
-            wide = int(np.searchsorted(-size, -column, side="left"))
-            own = ids[first[:wide] + column]
-            self.columns.append(torch.from_numpy(own.astype(np.int32)))
-            candidates[:wide, column] = own
+        ends = [int(np.searchsorted(-size, -column)) for column in range(int(size.max(initial=0)))]
+        columns = [ids[first[:end] + column] for column, end in enumerate(ends)]
+        self.columns = [tensor(column) for column in columns]
+        flat = np.concatenate([np.empty(0, np.int64), *columns])
+        self.back = sums_back(flat, np.arange(len(flat)), table_size)
+        self.entries = len(flat)
         place = np.empty(self.size, np.int64)
         place[order] = np.arange(self.size)
-        self.rest = Maximum(pieces, place) if (pieces > 1).any() else None
+        self.rest = Maximum(pieces, place, self.size + 1) if (pieces > 1).any() else None
         # Of lists that are one piece, the row of their result; an empty one takes the zero that is put behind the last.
         alone = np.full(len(lengths), self.size, np.int64)
         if self.rest is None:
             alone[owner] = place
-            candidates = candidates[alone]
-        self.result = torch.from_numpy(alone.astype(np.int32))
-        self.candidates = torch.from_numpy(candidates)
+        self.result, self.owner = tensor(alone), tensor(owner[order])
 
-    def winners(self, table: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The largest entries, and for each the number of the row it comes from: the first of equals."""
-        width = table.shape[1]
-        best = table.new_zeros(self.size + 1, width)
-        column_of_best = torch.zeros(self.size + 1, width, dtype=torch.uint8)
+    def largest(self, table: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Of each list, and of each piece in every round."""
+        best = table.new_zeros(self.size + 1, table.shape[1])
         for column, ids in enumerate(self.columns):
             rows, above = table.index_select(0, ids), best[: len(ids)]
-            if column == 0:
-                above.copy_(rows)
-                continue
-            column_of_best[: len(ids)].masked_fill_(rows > above, column)
-            torch.maximum(above, rows, out=above)
+            torch.maximum(above, rows, out=above) if column else above.copy_(rows)
         if self.rest is None:
-            best, column_of_best = (part.index_select(0, self.result) for part in (best, column_of_best))
-        winner = self.candidates.gather(1, column_of_best.long())
-        if self.rest is None:
-            return best, winner
-        best, piece = self.rest.winners(best)
-        return best, winner.gather(0, piece)
+            return best.index_select(0, self.result), [best]
+        found, rounds = self.rest.largest(best)
+        return found, [best, *rounds]
+
+    def backward(self, table: torch.Tensor, rounds: list[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
+        """What flows back into the table; entries that are equally large share it."""
+        best, *others = rounds
+        own = gradient.index_select(0, self.owner) if self.rest is None else self.rest.backward(best, others, gradient)
+        if len(self.columns) > 1:
+            several = best[: len(self.columns[1])]
+            count = torch.zeros(several.shape, dtype=torch.uint8)
+            equal = []
+            for ids in self.columns:
+                end = min(len(ids), len(several))
+                equal.append(table.index_select(0, ids[:end]) == several[:end])
+                count[:end] += equal[-1]
+            own[: len(several)] /= count
+            flowing = own.new_empty(self.entries, own.shape[1])
+            parts = flowing.split([len(ids) for ids in self.columns])
+            for ids, part, there in zip(self.columns, parts, equal, strict=True):
+                torch.mul(own[: len(there)], there, out=part[: len(there)])
+                part[len(there) :] = own[len(there) : len(ids)]
+            own = flowing
+        return self.back.of(own[: self.entries])
 
 
 class TakeMaximum(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, table: torch.Tensor, maximum: Maximum) -> torch.Tensor:
-        best, winner = maximum.winners(table)
-        context.shape = table.shape
-        context.winner = winner
+        best, rounds = maximum.largest(table)
+        context.maximum = maximum
+        context.save_for_backward(table, *rounds)
         return best
 
     @staticmethod
     def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return gradient.new_zeros(context.shape).scatter_add_(0, context.winner, gradient), None
+        table, *rounds = context.saved_tensors
+        return context.maximum.backward(table, rounds, gradient), None
 
 
 class TorchArithmetic:
@@ -161,7 +171,7 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     def prepared(edge: EdgeGroup) -> EdgeGroup:
         tails = Source(vertex_rank[edge.tails], vertex_count, edge.slots)
         different, numbers = np.unique(edge.features, return_inverse=True)
-        own: Any = row_map([tails], features[torch.from_numpy(different.astype(np.int64))], numbers, dtype)
+        own: Any = row_map([tails], features[torch.from_numpy(different.astype(np.int64))], numbers)
         return replace(edge, tails=own)
 
     layers: list[Any] = []
@@ -173,21 +183,21 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         bag_count = len(layer.bags.lengths) + 1
         for vertex in layer.vertices:
             own: Any = vertex_rank[vertex.before]
-            before: Any = Selection(own, vertex_count, dtype)
-            arriving: Any = Selection(vertex.bags, bag_count, dtype)
+            before: Any = Selection(own, vertex_count)
+            arriving: Any = Selection(vertex.bags, bag_count)
             if shape.mixing:
                 sources = [Source(vertex.bags, bag_count)]
                 if shape.residual:
                     sources.append(Source(own[:, None], vertex_count))
-                arriving = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64), dtype)
+                arriving = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
             vertices.append(replace(vertex, before=before, bags=arriving))
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
     pooling: Any = Pooling(readout, vertex_count, shape.poolings, dtype)
     action_rank, action_count = ranks(parts.actions.groups)
-    ids: Any = Selection(action_rank[parts.actions.ids], action_count, dtype)
-    states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths), dtype)
+    ids: Any = Selection(action_rank[parts.actions.ids], action_count)
+    states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths))
     groups = [prepared(group) for group in parts.actions.groups]
     actions = replace(parts.actions, groups=groups, ids=ids, states=states)
     flags: Any = torch.as_tensor(vertex_features(parts.flags, shape.vertex_features), dtype=dtype)

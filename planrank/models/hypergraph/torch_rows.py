@@ -1,8 +1,8 @@
 """Rows of tables by number in PyTorch: as they are, added up, and through a dense map.
 
-What depends on the example alone is prepared once. All sums of rows, forward and back, are embedding bags, several times
-faster than PyTorch's scatter and its sparse products. What is done here is differentiated by hand: many small operations
-would take longer to keep track of than to do.
+What depends on the example alone is prepared once. All sums of rows, forward and back, are embedding bags, several
+times faster than PyTorch's scatter and its sparse products. What is done here is differentiated by hand: many small
+operations would take longer to keep track of than to do.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class Sums:
         return embedding_bag(self.ids, table, self.offsets, **options)
 
 
-def sums_back(ids: np.ndarray, rows: np.ndarray, table_size: int, weights: np.ndarray | None, dtype: Any) -> Sums:
+def sums_back(ids: np.ndarray, rows: np.ndarray, table_size: int, weights: torch.Tensor | None = None) -> Sums:
     """What flows back into a table of which row `ids[i]` went into row `rows[i]`."""
     order = stable_order(ids)
-    ordered = None if weights is None else torch.as_tensor(weights[order], dtype=dtype)
+    ordered = None if weights is None else weights[torch.from_numpy(order)]
     return Sums(offsets_of(np.bincount(ids, minlength=table_size)), rows[order], ordered)
 
 
 class Selection:
     """Rows of a table by number; what flows back is summed for each row."""
 
-    def __init__(self, ids: np.ndarray, table_size: int, dtype: torch.dtype):
+    def __init__(self, ids: np.ndarray, table_size: int):
         flat = ids.ravel()
         self.count, self.columns = len(ids), ids.shape[1] if ids.ndim == 2 else 1
         self.ids = tensor(flat)
-        self.back = sums_back(flat, np.arange(len(flat)), table_size, None, dtype)
+        self.back = sums_back(flat, np.arange(len(flat)), table_size)
 
 
 class Select(torch.autograd.Function):
@@ -91,23 +91,21 @@ class Source:
     slots: np.ndarray | None = None
 
 
-def row_map(
-    sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray, dtype: torch.dtype
-) -> MapAll | MapOnce:
+def row_map(sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray) -> MapAll | MapOnce:
     """A dense map of rows of tables that stand side by side, and of some of the constants behind them."""
-    once = MapOnce(sources, constants, constant_ids, dtype)
+    once = MapOnce(sources, constants, constant_ids)
     asked = sum(source.ids.size for source in sources)
     if any(source.slots is not None for source in sources) or asked > 2 * once.size + MUCH:
         return once
-    return MapAll(sources, constants[torch.from_numpy(constant_ids.astype(np.int64))], dtype)
+    return MapAll(sources, constants[torch.from_numpy(constant_ids.astype(np.int64))])
 
 
 class MapAll:
     """All rows are put side by side, and mapped."""
 
-    def __init__(self, sources: list[Source], constants: torch.Tensor, dtype: torch.dtype):
+    def __init__(self, sources: list[Source], constants: torch.Tensor):
         self.constants = constants
-        self.selections = [Selection(source.ids, source.table_size, dtype) for source in sources]
+        self.selections = [Selection(source.ids, source.table_size) for source in sources]
 
     def __call__(self, weight: torch.Tensor, bias: torch.Tensor, *tables: torch.Tensor) -> torch.Tensor:
         return MapAllRows.apply(self, weight, bias, *tables)
@@ -147,7 +145,7 @@ class MapOnce:
     """The same row stands in the same column many times: each is mapped once, by the piece of the map that is for that
     column, and the results are added up. That is the same sum in another order."""
 
-    def __init__(self, sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray, dtype: torch.dtype):
+    def __init__(self, sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray):
         self.constants = constants
         self.selections: list[Selection] = []
         self.counts: list[list[int]] = []  # of each source and column: rows that are mapped
@@ -166,7 +164,7 @@ class MapOnce:
                 used.append(rows)
                 counts.append(len(rows))
                 first += len(rows)
-            self.selections.append(Selection(np.concatenate(used), source.table_size, dtype))
+            self.selections.append(Selection(np.concatenate(used), source.table_size))
             self.counts.append(counts)
         mapped = np.stack([*found, constant_ids + first], axis=1)
         there = mapped >= 0
@@ -174,14 +172,15 @@ class MapOnce:
         self.size = first + len(constants)
         self.split = [count for counts in self.counts for count in counts] + [len(constants)]
         self.there = Sums(offsets_of(lengths), flat)
-        self.back = sums_back(flat, np.repeat(np.arange(len(lengths)), lengths), self.size, None, dtype)
+        self.back = sums_back(flat, np.repeat(np.arange(len(lengths)), lengths), self.size)
 
     def __call__(self, weight: torch.Tensor, bias: torch.Tensor, *tables: torch.Tensor) -> torch.Tensor:
         return MapRowsOnce.apply(self, weight, bias, *tables)
 
     def pieces(self, weight: torch.Tensor, widths: list[int]) -> list[torch.Tensor]:
         """Of the map, for each column, and for the constants."""
-        found, begin = [], 0
+        found: list[torch.Tensor] = []
+        begin = 0
         for counts, slots, width in zip(self.counts, self.slots, widths, strict=True):
             places = 1 + max(slots) if slots else len(counts)
             own = weight[begin : begin + places * width].split(width) if places else ()
