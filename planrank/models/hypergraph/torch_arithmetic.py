@@ -183,13 +183,14 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         bag_count = len(layer.bags.lengths) + 1
         for vertex in layer.vertices:
             own: Any = vertex_rank[vertex.before]
-            before: Any = Selection(own, vertex_count)
-            arriving: Any = Selection(vertex.bags, bag_count)
             if shape.mixing:
                 sources = [Source(vertex.bags, bag_count)]
                 if shape.residual:
                     sources.append(Source(own[:, None], vertex_count))
-                arriving = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
+                arriving: Any = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
+            else:
+                arriving = Selection(vertex.bags, bag_count)
+            before: Any = Selection(own, vertex_count) if shape.shared or not shape.mixing else None
             vertices.append(replace(vertex, before=before, bags=arriving))
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
@@ -207,6 +208,6 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
 def ranks(groups: list[EdgeGroup] | list[VertexGroup]) -> tuple[np.ndarray, int]:
     """Where each part stands when the groups are put one after the other behind a row of zeros; how many rows."""
     ids = np.concatenate([group.ids for group in groups] or [np.empty(0, np.int32)])
-    place = np.zeros(len(ids) + 1, np.int64)
+    place = np.zeros(ids.max(initial=0) + 1, np.int64)
     place[ids] = np.arange(1, len(ids) + 1)
     return place, len(ids) + 1

@@ -93,11 +93,20 @@ class Source:
 
 def row_map(sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray) -> MapAll | MapOnce:
     """A dense map of rows of tables that stand side by side, and of some of the constants behind them."""
-    once = MapOnce(sources, constants, constant_ids)
     asked = sum(source.ids.size for source in sources)
-    if any(source.slots is not None for source in sources) or asked > 2 * once.size + MUCH:
-        return once
+    different = [[different_rows(ids, source.table_size) for ids in source.ids.T] for source in sources]
+    count = sum(len(rows) for columns in different for rows in columns)
+    if any(source.slots is not None for source in sources) or asked > 2 * count + MUCH:
+        return MapOnce(sources, different, constants, constant_ids)
     return MapAll(sources, constants[torch.from_numpy(constant_ids.astype(np.int64))])
+
+
+def different_rows(ids: np.ndarray, table_size: int) -> np.ndarray:
+    """The numbers that occur, without that of the row of zeros, which adds nothing."""
+    there = np.zeros(table_size, bool)
+    there[ids] = True
+    there[0] = False
+    return np.flatnonzero(there)
 
 
 class MapAll:
@@ -145,27 +154,25 @@ class MapOnce:
     """The same row stands in the same column many times: each is mapped once, by the piece of the map that is for that
     column, and the results are added up. That is the same sum in another order."""
 
-    def __init__(self, sources: list[Source], constants: torch.Tensor, constant_ids: np.ndarray):
+    def __init__(
+        self,
+        sources: list[Source],
+        different: list[list[np.ndarray]],
+        constants: torch.Tensor,
+        constant_ids: np.ndarray,
+    ):
         self.constants = constants
-        self.selections: list[Selection] = []
-        self.counts: list[list[int]] = []  # of each source and column: rows that are mapped
+        self.selections = []
+        self.counts = [[len(rows) for rows in columns] for columns in different]
         self.slots = [None if source.slots is None else source.slots.tolist() for source in sources]
         found, first = [], 0
-        for source in sources:
-            used, counts = [np.empty(0, np.int64)], []
-            for ids in source.ids.T:
-                there = np.zeros(source.table_size, bool)
-                there[ids] = True
-                there[0] = False  # a row of zeros adds nothing
-                rows = np.flatnonzero(there)
+        for source, columns in zip(sources, different, strict=True):
+            self.selections.append(Selection(np.concatenate([np.empty(0, np.int64), *columns]), source.table_size))
+            for ids, rows in zip(source.ids.T, columns, strict=True):
                 number = np.full(source.table_size, -1, np.int64)
                 number[rows] = np.arange(first, first + len(rows))
                 found.append(number[ids])
-                used.append(rows)
-                counts.append(len(rows))
                 first += len(rows)
-            self.selections.append(Selection(np.concatenate(used), source.table_size))
-            self.counts.append(counts)
         mapped = np.stack([*found, constant_ids + first], axis=1)
         there = mapped >= 0
         lengths, flat = there.sum(axis=1), mapped[there]
