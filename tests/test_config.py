@@ -107,7 +107,14 @@ def test_wrong_values_are_refused(toml, line, said):
 
 
 def test_python_is_checked_as_the_file_is():
-    for wrong in ({"steps": 0}, {"loss": "l3"}, {"messages": "max"}, {"residual": None}, {"profile": "slow"}):
+    for wrong in (
+        {"steps": 0},
+        {"states_per_step": 3},
+        {"loss": "l3"},
+        {"messages": "max"},
+        {"residual": None},
+        {"profile": "slow"},
+    ):
         with pytest.raises(PlanrankError, match=next(iter(wrong))):
             TrainConfig(domain="ferry", **wrong)
     with pytest.raises(PlanrankError, match="no domain"):
