@@ -10,6 +10,7 @@ import pytest
 from planrank import Model, PlanrankError, Search, TrainConfig, certify, julia, label, load, paths, solve, train
 from planrank.choices import LOSSES
 from planrank.learning.examples import build_example
+from planrank.learning.ranking import entry_ranking_of_plan
 from planrank.limits import Limits
 from planrank.models import families, library
 from planrank.models.grid.architecture import GridArchitecture
