@@ -146,7 +146,7 @@ def test_a_sample_has_as_many_states_as_were_asked_for(graph):
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("plans"), {}
-    sizes = {"blocksworld": {"blocks": 5}, "spanner": {}, "elevators": {}, "sokoban": {}, "maze": {}}
+    sizes = {"blocksworld": {"blocks": 4}, "spanner": {}, "elevators": {}, "sokoban": {}, "maze": {}}
     for name, size in sizes.items():
         problem = folder / f"{name}.pddl"
         problem.write_text(GENERATORS[name](random.Random(3), "p", **(size or test_entry_losses.SIZES[name])))
@@ -162,9 +162,10 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", ["blocksworld", "spanner", "elevators"])
-def test_a_network_sees_in_some_states_what_it_sees_in_all(plans, shape, name):
+@pytest.mark.parametrize(
+    "name, shape", [*(("blocksworld", shape) for shape in SHAPES), ("spanner", SHAPES[0]), ("elevators", SHAPES[2])]
+)
+def test_a_network_sees_in_some_states_what_it_sees_in_all(plans, name, shape):
     check_part(*plans[name], shape)
 
 
@@ -179,7 +180,7 @@ def check_part(task, plan, shape):
     example = build_example(task, plan, shape)
     net = Trainable(Model.fresh(family.signature(task), shape, 1), torch.float64)
     rng = np.random.default_rng(0)
-    for number in range(3):
+    for number in range(2):
         count = len(example.ranking.states)
         states = rng.permutation(count)[: max(1, count // 2)]
         whole = family.varied(net.inputs(example), number)
