@@ -1,8 +1,9 @@
 """The network itself, written once over two kinds of arithmetic: NumPy for search, PyTorch for training.
 
 `arithmetic` does what differs: `select` takes rows of a table by number, `pool` reduces lists of rows, `store` makes
-the table of a layer from blocks of rows, `features` gives the features of edges. Row 0 of every table is zero and
-stands for nothing. All entries of tables are at least zero, so zero is neutral for the maximum too.
+the table of a layer from blocks of rows, `map_edges` and `map_vertices` are dense maps of rows of tables that stand
+side by side. Row 0 of every table is zero and stands for nothing. All entries of tables are at least zero, so zero is
+neutral for the maximum too.
 """
 
 from __future__ import annotations
@@ -48,24 +49,21 @@ def forward(
         name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
         for group in layer.edges:
-            inputs = edge_inputs(arithmetic, vertices, group, widths[number])
-            rows = arithmetic.relu(dense(weights, f"{name}.edge{group.kind}", inputs))
-            blocks.append((group.ids, rows))
+            rows = arithmetic.map_edges(weights, f"{name}.edge{group.kind}", vertices, group)
+            blocks.append((group.ids, arithmetic.relu(rows)))
         messages = arithmetic.store("messages", number, blocks, shape.dim)
         pooled = arithmetic.pool(messages, layer.bags, shape.messages)
         bags = arithmetic.store("bags", number, [(None, pooled)], len(shape.messages) * shape.dim)
         blocks = []
         for group in layer.vertices:
-            columns = [arithmetic.select(bags, group.bags)]
-            if shape.residual:
-                columns.append(arithmetic.select(vertices, group.before))
-            rows = arithmetic.concat(columns)
+            before = vertices if shape.residual else None
             if shape.mixing:
-                rows = arithmetic.relu(dense(weights, f"{name}.vertex{group.kind}", rows))
+                rows = arithmetic.map_vertices(weights, f"{name}.vertex{group.kind}", bags, before, group)
+                rows = arithmetic.relu(rows)
                 if shape.shared and number > 0:
-                    rows = (rows + columns[1]) * SHARED_SCALE
+                    rows = (rows + arithmetic.select(vertices, group.before)) * SHARED_SCALE
             else:
-                rows = arithmetic.widen(rows, widths[number + 1])
+                rows = arithmetic.widen(arithmetic.side_by_side(bags, before, group), widths[number + 1])
             blocks.append((group.ids, rows))
         if shape.value == "held":
             before = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
@@ -93,8 +91,7 @@ def forward(
         return values, None
     blocks = []
     for group in parts.actions.groups:
-        inputs = edge_inputs(arithmetic, vertices, group, widths[-1])
-        blocks.append((group.ids, dense(weights, f"action{group.kind}", inputs)))
+        blocks.append((group.ids, arithmetic.map_edges(weights, f"action{group.kind}", vertices, group)))
     actions = arithmetic.store("actions", 0, blocks, shape.dim)
     # What an action is does not depend on the rest of the state, so that is added after the distinct ones are known.
     context = arithmetic.relu(dense(weights, "actions.context", seen(shape.context))) @ weights["actions.state.map"]
@@ -103,20 +100,5 @@ def forward(
     return values, (rows @ weights["actions.score.map"])[:, 0]
 
 
-def edge_inputs(arithmetic: Any, vertices: Any, group: Any, width: int) -> Any:
-    """The facts of each edge or action by literal, and its features."""
-    facts = arithmetic.select(vertices, group.tails)
-    if group.slots is not None:
-        facts = summed_by_slot(arithmetic, facts, group.slots, width)
-    return arithmetic.concat([facts, arithmetic.features(group.features)])
-
-
 def dense(weights: Any, name: str, inputs: Any) -> Any:
     return inputs @ weights[f"{name}.map"] + weights[f"{name}.bias"]
-
-
-def summed_by_slot(arithmetic: Any, tails: Any, slots: np.ndarray, width: int) -> Any:
-    """Add up the facts of each literal, so that every literal has one place again."""
-    select = arithmetic.constant(slots[None, :] == np.arange(slots.max() + 1)[:, None], tails)
-    summed = select @ tails.reshape(-1, len(slots), width)
-    return summed.reshape(len(tails), -1)
