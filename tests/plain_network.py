@@ -136,14 +136,24 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
             after = after.index_copy(1, members, rows)
         vertices = after
 
-    def seen(name, kinds):
-        pooled = []
+    def pooled(kinds, vertices=vertices):
+        found = []
         for members in graph.vertices_of:
             index = torch.zeros(len(members), dtype=torch.int64)
-            pooled.append(pool(vertices[:, members], index, 1, kinds)[:, 0])
-        return torch.relu(torch.cat(pooled, dim=1) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+            found.append(pool(vertices[:, members], index, 1, kinds)[:, 0])
+        return torch.cat(found, dim=1)
 
-    values = (seen("head.hidden", shape.pooling) @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    def seen(name, kinds):
+        return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+
+    if shape.value == "sum":
+        read = pooled(("sum",))
+    elif shape.value == "held":
+        counts = torch.cat([true, graph.goal[..., :2].expand(len(states), -1, -1)], dim=2).any(dim=2, keepdim=True)
+        read = pooled(("sum",), vertices * counts)
+    else:
+        read = seen("head.hidden", shape.pooling)
+    values = (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
     if not shape.scores_actions:
         return values, None
     return values, plain_scores(graph, weights, vertices, seen("actions.context", shape.context), states, actions)

@@ -85,30 +85,48 @@ struct EntryRanking
     leads_to::Vector{Int32}
 end
 
-"`detours`: how many of the wrong actions of each step are followed, spread over all."
+"`detours`: how many of the wrong actions of each step are followed, of those that are proved to be wrong."
 function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0)
     n = nsteps(path) + 1
     r = EntryRanking(path, copy(path.g), collect(Int32, 1:n), [path.offsets; path.offsets[end]], copy(path.action),
         Int32[])
-    goal = GoalTest(task)
     for i in 1:n-1
         note_destinations!(r, generator, i, n)
     end
+    detours > 0 && noperators(task) <= PROVED_OPERATORS && go_astray!(r, task, generator, Int(detours))
+    r
+end
+
+const TRIES_OF_A_DETOUR = 4
+const PROVED_OPERATORS = 50_000         # in larger tasks a proof takes too long
+
+"""
+Follow wrong actions of each step, spread over all. Only those count from which every way to the goal is proved to be
+dearer than the plan's: many a plan has equals, and to rank their states behind would be to learn that they are bad.
+"""
+function go_astray!(r::EntryRanking, task::Task, generator::SuccessorGenerator, detours::Int)
+    path, store, goal = r.path, r.path.store, GoalTest(task)
+    bound = has_conditional_effects(task) ? MaxHeuristic(task) : LMCutHeuristic(task)
+    n = nsteps(path) + 1
     for i in 1:n-1
         wrong = filter(k -> r.leads_to[k] == 0, r.offsets[i]:r.offsets[i+1]-1)
-        for d in 1:min(detours, length(wrong))
-            operator = r.action[wrong[mix_word(UInt64(i), UInt64(d))%length(wrong)+1]]
-            id, is_new = successor!(path.store, generator, i, operator)
+        isempty(wrong) && continue
+        found, left, hash = 0, path.g[n] - path.g[i], hash_words(store, state_offset(store, i))
+        for try_number in 1:TRIES_OF_A_DETOUR*detours
+            operator = r.action[wrong[mix_word(UInt64(i), UInt64(try_number))%length(wrong)+1]]
+            child_hash = write_successor!(store, generator, i, hash, operator)
+            task.op_cost[operator] + evaluate(bound, store.words, state_offset(store, store.count + 1)) > left || continue
+            id, is_new = find_or_add!(store, child_hash)
             is_new || continue
             push!(r.g, r.g[i] + task.op_cost[operator])
             push!(r.first_step, i)
-            is_goal(goal, path.store.words, state_offset(path.store, id)) ||
-                applicable_operators!(r.action, generator, path.store.words, state_offset(path.store, id))
+            is_goal(goal, store.words, state_offset(store, id)) ||
+                applicable_operators!(r.action, generator, store.words, state_offset(store, id))
             push!(r.offsets, length(r.action) + 1)
             note_destinations!(r, generator, id, n)
+            (found += 1) == detours && break
         end
     end
-    r
 end
 
 "Fill `leads_to` for state s; the states of the plan are the first n."

@@ -94,14 +94,21 @@ def apart(
     config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
 ) -> Iterator[Outcome]:
     """The same in several processes, here or in a cluster. One that fails is named, and the others go on."""
+    from planrank.learning.example_store import most_bytes
     from planrank.learning.trainer import Outcome
+    from planrank.learning.training_data import build_together
 
     tried = candidates(config)
+    memory = config.examples_memory
+    if config.cluster is None:
+        processes = config.jobs or 1
+        build_together(data, tried, processes, say)
+        memory = most_bytes(memory) // min(processes, len(tried)) // 2**20
     places = [place_of(candidate, folder, resume) for candidate in tried]
     source = config.data if config.domain in own_domains() else config.domain
     jobs = []
     for candidate, place in zip(tried, places, strict=True):
-        told = candidate.as_json() | {"out": str(place / MODEL)}
+        told = candidate.as_json() | {"out": str(place / MODEL), "examples_memory": memory}
         arguments = {"config": told, "place": str(place), "resume": resume}
         jobs.append(Job(f"{__name__}:train_candidate", arguments, reads=(source,), writes=(str(place),)))
     figures: dict[int, Figures | None] = {}
@@ -173,9 +180,10 @@ def train_job(config: dict, resume: bool = True) -> dict:
 
 def candidates(config: TrainConfig) -> list[TrainConfig]:
     """A configuration for each network and seed that is tried."""
-    shapes = families.get(config.family).grid if config.grid else [{}]
+    family = families.get(config.family)
+    shapes = family.grid if config.grid else family.selection if config.select else [{}]
     seeds = range(config.seed, config.seed + config.seeds)
-    alone: dict[str, Any] = {"grid": False, "seeds": 1, "jobs": None, "cluster": None}
+    alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
     return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
 
 
