@@ -115,7 +115,8 @@ function go_astray!(r::EntryRanking, task::Task, generator::SuccessorGenerator, 
         for try_number in 1:TRIES_OF_A_DETOUR*detours
             operator = r.action[wrong[mix_word(UInt64(i), UInt64(try_number))%length(wrong)+1]]
             child_hash = write_successor!(store, generator, i, hash, operator)
-            task.op_cost[operator] + evaluate(bound, store.words, state_offset(store, store.count + 1)) > left || continue
+            least = task.op_cost[operator] + evaluate(bound, store.words, state_offset(store, store.count + 1))
+            least > left || continue
             id, is_new = find_or_add!(store, child_hash)
             is_new || continue
             push!(r.g, r.g[i] + task.op_cost[operator])
