@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -32,18 +33,24 @@ class Example:
 
 
 def build_examples(
-    task: Task, steps: list[str], shape: Any, path_only: bool = False, detours: int = 0, window: int = 0
+    task: Task,
+    steps: list[str],
+    shape: Any,
+    path_only: bool = False,
+    detours: int = 0,
+    window: int = 0,
+    strays: Sequence[str] = (),
 ) -> list[Example]:
     """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at;
-    networks that score actions never need them all: `detours` is how many they see at each step. A plan with more steps
-    than `window` makes several, 0: never."""
+    networks that score actions never need them all: `detours` is how many they see at each step. `strays` are further
+    states off the plan (see `Search.strays`). A plan with more steps than `window` makes several, 0: never."""
     family = families.get(shape.family_name)
     found = []
     if getattr(shape, "rank", "states") != "states":
-        for entries in windows(entry_ranking_of_plan(task, steps, detours), window):
+        for entries in windows(entry_ranking_of_plan(task, steps, detours, strays), window):
             found.append(Example(entries, family.encode(task, entries.states, shape, entries.actions)))
         return found
-    for ranking in windows(ranking_of_plan(task, steps), window):
+    for ranking in windows(ranking_of_plan(task, steps, strays), window):
         states = ranking.states[: ranking.length + 1] if path_only else ranking.states
         found.append(Example(ranking, family.encode(task, states, shape)))
     return found
