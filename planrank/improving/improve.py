@@ -93,7 +93,8 @@ class Run:
             self.state = State(start, start, budget=config.expansions)
             self.state.save(config)
         self.learner = Learner(config, start)
-        self.log = ImproveLog(folder / "improve.jsonl", self.state.round if resume else None)
+        whole_rounds = self.state.round if self.state.level >= 0 else -1
+        self.log = ImproveLog(folder / "improve.jsonl", whole_rounds, self.state.figures is not None)
         self.search = "phs" if start.rank == "policy" else "gbfs"
         self.plans = folder / "plans"
         self.started = time.time()
@@ -108,6 +109,7 @@ class Run:
                 self.one_round(state.round + 1)
         except OutOfTime:
             self.say(f"the {config.hours:g} hours are over; --resume goes on with round {state.round + 1}")
+        files.write_text(config.folder / "curves.svg", curves.drawing(Path(config.out).stem, self.log.rows))
 
     def check_time(self) -> None:
         if self.config.hours is not None and time.time() - self.started > 3600 * self.config.hours:
@@ -170,7 +172,6 @@ class Run:
         self.go_on(solved >= self.config.share * len(measured), is_new)
         state.round = round
         self.save()
-        files.write_text(self.config.folder / "curves.svg", curves.drawing(Path(self.config.out).stem, self.log.rows))
 
     def problems_of_round(self, round: int) -> list[LadderProblem]:
         """New ones of the level, and some that were hard before; in the first round also smaller ones, so that there is
@@ -262,6 +263,7 @@ class Run:
         state = self.state
         if state.figures is None:
             state.figures = self.try_out(state.best, self.ladder.next_level(state.level), round, "best")
+            self.save()
 
     def keep_if_better(self, round: int) -> bool:
         """Whether the present weights are the best now. They are given up if they solve fewer than the best."""

@@ -44,7 +44,7 @@ def train_config(config: ImproveConfig, start: Model) -> TrainConfig:
     rate = FAMILY_DEFAULTS.get(family, FAMILY_DEFAULTS["hypergraph"])["learning_rate"]
     assert isinstance(rate, float)
     options: dict[str, Any] = asdict(start.architecture) | {"domain": config.domain, "family": family, "loss": loss}
-    options |= {"steps": config.steps, "seed": config.seed, "detours": config.detours, "out": config.out}
+    options |= {"steps": config.steps, "seed": config.seed, "detours": config.detours, "window": config.window}
     options["learning_rate"] = config.learning_rate or (rate if is_fresh else GENTLE * rate)
     return TrainConfig(**options)
 

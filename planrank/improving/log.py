@@ -14,15 +14,16 @@ from planrank.journal import Journal, read_rows
 
 class ImproveLog:
     """Starts with the rows of an earlier part of the run: all of its whole rounds, and of the one that was begun its
-    searches, which need not be made again."""
+    searches, which need not be made again, and what the best model did, if that `is_measured`."""
 
-    def __init__(self, file: Path, whole_rounds: int | None):
-        self.rows: list[dict[str, Any]] = []
-        if whole_rounds is not None:
-            rows = [row for row in read_rows(file) if "round" in row]
-            self.rows = [
-                r for r in rows if r["round"] <= whole_rounds or (r["round"] == whole_rounds + 1 and "by" in r)
-            ]
+    def __init__(self, file: Path, whole_rounds: int, is_measured: bool):
+        def stays(row: dict[str, Any]) -> bool:
+            if row["round"] == whole_rounds + 1:
+                return "by" in row or (is_measured and row.get("which") == "best")
+            return row["round"] <= whole_rounds
+
+        rows = [row for row in read_rows(file) if "round" in row] if whole_rounds >= 0 else []
+        self.rows = [row for row in rows if stays(row)]
         write_text(file, "".join(json.dumps(row) + "\n" for row in self.rows))
         self.journal = Journal(file)
 
