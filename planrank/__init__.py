@@ -53,8 +53,9 @@ _HOME = {
 }
 
 __all__ = [
-    "Architecture", "Guide", "Heuristic", "ImproveConfig", "Model", "PlanrankError", "Result", "Search", "Task", "TrainConfig",
-    "__version__", "certify", "evaluate", "generate", "improve", "label", "load", "report", "show", "solve", "train", "validate",
+    "Architecture", "Guide", "Heuristic", "ImproveConfig", "Model", "PlanrankError", "Result", "Search", "Task",
+    "TrainConfig", "__version__", "certify", "evaluate", "generate", "improve", "label", "load", "report", "show",
+    "solve", "train", "validate",
 ]  # fmt: skip
 
 
