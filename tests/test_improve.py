@@ -17,6 +17,7 @@ from planrank.improving.ladder import LadderProblem, ladder_of, levels_of, parse
 from planrank.improving.searching import Found, Terms, search_all
 from planrank.improving.state import STATE, Known
 from planrank.journal import Journal, read_rows
+from planrank.learning.selection import Figures
 from planrank.problems.folders import own_domain_file, own_domains
 from planrank.problems.problem_sets import Group, generate
 from planrank.problems.splits import parts_of
@@ -24,7 +25,7 @@ from planrank.reports.results import read_results
 
 julia.module()  # before torch
 
-from planrank.improving.improve import improve  # noqa: E402
+from planrank.improving.improve import Run, improve  # noqa: E402
 from planrank.improving.learning import Learner  # noqa: E402
 
 TINY = {"rounds": 2, "problems": 3, "held_out": 2, "steps": 10, "expansions": 60, "model": "fresh"}
@@ -117,6 +118,22 @@ def test_more_rounds_can_be_added_and_other_options_not(uninterrupted, tmp_path)
     longer = ImproveConfig(**BLOCKS, out=shorter.out)
     improve(longer, resume=True, say=silent)
     assert weights_of(longer.out) == weights_of(uninterrupted.out)
+
+
+def test_worse_weights_are_given_up(uninterrupted, tmp_path, monkeypatch):
+    tried = []
+
+    def spoilt(self, present, lessons, round, check_time):
+        tried.append({name: array.tobytes() for name, array in present.weights.items()})
+        return Model.fresh(present.signature, present.architecture, seed=round), 1.0
+
+    monkeypatch.setattr(Learner, "learn", spoilt)
+    monkeypatch.setattr(Figures, "better_than", lambda self, other: False)
+    monkeypatch.setattr(Run, "try_out", lambda self, model, level, round, which: Figures(which == "best", 2, 9, 9))
+    config = ImproveConfig(**BLOCKS | {"model": uninterrupted.out}, out=str(tmp_path / "m.safetensors"))
+    improve(config, say=silent)
+    assert weights_of(config.out) == weights_of(uninterrupted.out) == tried[0] == tried[1]
+    assert Model.load(config.out).metadata["improving"]["round"] == 0
 
 
 def test_hours_end_a_run_that_can_go_on(uninterrupted, tmp_path):
@@ -225,6 +242,17 @@ def test_every_domain_has_sizes_to_grow_by(domain, tmp_path):
     assert len(ladder.held_out(0)) == len(ladder.fresh(0, 1, 2, ())) == 2
     texts = {Path(one.problem).read_text().split(")", 1)[1] for one in ladder.held_out(0) + ladder.fresh(0, 1, 2, ())}
     assert len(texts) == 4
+
+
+def test_what_is_held_out_is_not_made_again_to_learn_from(tmp_path):
+    ladder = ladder_of("blocksworld", "blocks=3", tmp_path, 5, 10, 0)
+    held_out = {ladder.identity(one) for one in ladder.held_out(0)}
+    found = [one for round in range(1, 5) for one in ladder.fresh(0, round, 5, ())]
+    assert 0 < len(found) < 20 and not {ladder.identity(one) for one in found} & held_out
+    none_left = ladder_of("gripper", "balls=1", tmp_path / "g", 1, 2, 0)
+    with pytest.raises(PlanrankError, match="all problems of balls 1 are held out; allow other sizes"):
+        for round in range(1, 4):
+            none_left.fresh(0, round, 1, ())
 
 
 def test_sizes_in_words():

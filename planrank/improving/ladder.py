@@ -10,7 +10,7 @@ from pathlib import Path
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
-from planrank.problems.problem_sets import Group, Ranges, check_sizes, generate, parse_range
+from planrank.problems.problem_sets import Group, Ranges, check_sizes, generate, identity, parse_range
 from planrank.problems.splits import by_size, parts_of
 
 # Seeds of sets that are made: those of one size apart from those of the next.
@@ -57,12 +57,21 @@ class MadeLadder(Ladder):
         self.kept: dict[int, list[LadderProblem]] = {}
 
     def fresh(self, level: int, round: int, count: int, known: Collection[str]) -> list[LadderProblem]:
-        return self.made(level, f"round{round:03}", round, count)
+        held_out = {self.identity(one) for one in self.held_out(level)}
+        found = self.made(level, f"round{round:03}", round, count)
+        new = [one for one in found if self.identity(one) not in held_out]
+        if found and not new:
+            raise PlanrankError(f"all problems of {self.sizes[level]} are held out; allow other sizes")
+        return new
 
     def held_out(self, level: int) -> list[LadderProblem]:
         if level not in self.kept:
             self.kept[level] = self.made(level, "held-out", 0, self.count)
         return self.kept[level]
+
+    def identity(self, one: LadderProblem) -> tuple[int, ...]:
+        """Small problems may be made twice."""
+        return identity(self.domain, Path(one.problem).stem, Path(one.problem).read_text())
 
     def made(self, level: int, name: str, number: int, count: int) -> list[LadderProblem]:
         if count == 0:

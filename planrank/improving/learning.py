@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,17 @@ from planrank.improving.config import ImproveConfig
 from planrank.improving.state import Known
 from planrank.learning.config import FAMILY_DEFAULTS, TrainConfig
 from planrank.learning.examples import Example, build_examples
+from planrank.learning.ranking import window_count
 from planrank.learning.trainer import TrainingState
 from planrank.models.model import Model
 from planrank.problems.labelled_plans import read_plan
+from planrank.search.plans import read_steps
 from planrank.task import load
 
 # Of the learning rate of training: what is known already must not be lost in the first steps.
 GENTLE = 1 / 3
+PIECES = 3  # of a long plan that a round learns from
+MOST_BYTES = 4e8  # of what the examples of a round are made of; PyTorch takes three times as much beside it
 
 
 @dataclass(frozen=True)
@@ -55,31 +60,49 @@ class Learner:
     def __init__(self, config: ImproveConfig, start: Model):
         self.config, self.training = config, train_config(config, start)
         self.plans = config.folder / "plans"
-        self.examples: dict[tuple[str, int], list[Example]] = {}
+        self.examples: dict[tuple[str, int, int], Example] = {}
 
     def choose(self, known: Sequence[Known], new: set[str], round: int) -> list[Known]:
-        """The plans that a round learns from: those it found, and some of earlier rounds, rather those that cost many
-        wasted expansions."""
+        """The plans that a round learns from: those it found, and between them some of earlier rounds, rather those
+        that cost many wasted expansions."""
         usable = [one for one in known if one.plan_by]
+        found = [one for one in usable if one.problem.name in new]
         old = [one for one in usable if one.problem.name not in new]
         rng = random.Random(f"replay {self.config.seed}/{round}")
+        rng.shuffle(found)
         replayed = weighted_sample(rng, old, [1 + one.waste for one in old], self.config.replay)
-        return [one for one in usable if one.problem.name in new] + replayed
+        return [one for pair in zip_longest(found, replayed) for one in pair if one is not None]
 
-    def lessons(self, chosen: Sequence[Known], new: set[str], say: Callable[[str], None]) -> list[Lesson]:
+    def lessons(self, chosen: Sequence[Known], new: set[str], round: int, say: Callable[[str], None]) -> list[Lesson]:
+        """Of as many of the plans, in this order, as there is memory for."""
+        rng = random.Random(f"pieces {self.config.seed}/{round}")
         kept, self.examples = self.examples, {}
-        found = []
+        found: list[Lesson] = []
+        size = 0
         for one in console.track(chosen, "examples"):
-            key = (one.problem.name, one.round)
+            count = window_count(one.plan_steps, self.training.window)
+            pieces = sorted(rng.sample(range(count), min(count, PIECES)))
             try:
-                self.examples[key] = kept.get(key) or self.build(one)
+                examples = self.examples_of(one, pieces, kept)
             except PlanrankError as e:
                 say(f"{one.problem.problem}: {e.message}; left out")
                 continue
-            found.append(Lesson(one.problem.name, self.examples[key], 1 + one.waste, one.problem.name in new))
+            found.append(Lesson(one.problem.name, examples, 1 + one.waste, one.problem.name in new))
+            size += sum(array.nbytes for example in examples for array in example.encoded.values())
+            if size > MOST_BYTES:
+                break
         return found
 
-    def build(self, one: Known) -> list[Example]:
+    def examples_of(self, one: Known, pieces: list[int], kept: dict[tuple[str, int, int], Example]) -> list[Example]:
+        keys = [(one.problem.name, one.round, piece) for piece in pieces]
+        missing = [key for key in keys if key not in kept]
+        if missing:
+            made = self.build(one, [piece for _, _, piece in missing])
+            kept |= dict(zip(missing, made, strict=True))
+        self.examples |= {key: kept[key] for key in keys}
+        return [kept[key] for key in keys]
+
+    def build(self, one: Known, pieces: list[int]) -> list[Example]:
         training, place = self.training, self.plans / f"{one.round:03}" / one.problem.name
         compares = training.loss in RANKING_LOSSES
         return build_examples(
@@ -89,7 +112,8 @@ class Learner:
             path_only=training.loss in PATH_LOSSES,
             detours=training.detours if compares else 0,
             window=training.window,
-            strays=Path(f"{place}.strays").read_text().splitlines() if compares else (),
+            strays=read_steps(Path(f"{place}.strays")) if compares else (),
+            pieces=pieces,
         )
 
     def learn(

@@ -17,7 +17,14 @@ import numpy as np
 from planrank import files, paths
 from planrank.console import warn
 from planrank.errors import PlanrankError
-from planrank.learning.ranking import EntryRanking, Ranking, entry_ranking_of_plan, ranking_of_plan, windows
+from planrank.learning.ranking import (
+    AnyRanking,
+    EntryRanking,
+    Ranking,
+    entry_ranking_of_plan,
+    ranking_of_plan,
+    windows,
+)
 from planrank.models import families
 from planrank.task import Task, load
 
@@ -40,20 +47,26 @@ def build_examples(
     detours: int = 0,
     window: int = 0,
     strays: Sequence[str] = (),
+    pieces: Sequence[int] | None = None,
 ) -> list[Example]:
     """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at;
     networks that score actions never need them all: `detours` is how many they see at each step. `strays` are further
-    states off the plan (see `Search.strays`). A plan with more steps than `window` makes several, 0: never."""
+    states off the plan (see `Search.strays`). A plan with more steps than `window` makes several, 0: never;
+    `pieces` are the numbers of those that are wanted, if not all are."""
     family = families.get(shape.family_name)
     found = []
     if getattr(shape, "rank", "states") != "states":
-        for entries in windows(entry_ranking_of_plan(task, steps, detours, strays), window):
+        for entries in some(windows(entry_ranking_of_plan(task, steps, detours, strays), window), pieces):
             found.append(Example(entries, family.encode(task, entries.states, shape, entries.actions)))
         return found
-    for ranking in windows(ranking_of_plan(task, steps, strays), window):
+    for ranking in some(windows(ranking_of_plan(task, steps, strays), window), pieces):
         states = ranking.states[: ranking.length + 1] if path_only else ranking.states
         found.append(Example(ranking, family.encode(task, states, shape)))
     return found
+
+
+def some(parts: list[AnyRanking], pieces: Sequence[int] | None) -> list[AnyRanking]:
+    return parts if pieces is None else [parts[number] for number in pieces]
 
 
 def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False) -> Example:

@@ -137,9 +137,14 @@ class EntryRanking:
 AnyRanking = TypeVar("AnyRanking", Ranking, EntryRanking)
 
 
+def window_count(length: int, most: int) -> int:
+    """How many pieces with at most `most` steps a plan is cut into; 0: one."""
+    return -(-length // most) if most else 1
+
+
 def windows(ranking: AnyRanking, most: int) -> list[AnyRanking]:
     """A long plan in pieces of about the same length, none with more than `most` steps; 0: the whole plan."""
-    count = -(-ranking.length // most) if most else 1
+    count = window_count(ranking.length, most)
     if count == 1:
         return [ranking]
     ends = [round(i * ranking.length / count) for i in range(count + 1)]
