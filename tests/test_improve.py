@@ -115,6 +115,7 @@ def test_more_rounds_can_be_added_and_other_options_not(uninterrupted, tmp_path)
     changed = ImproveConfig(**BLOCKS | {"steps": 30, "seed": 2}, out=shorter.out)
     with pytest.raises(PlanrankError, match="of other options: steps, seed; improve without --resume"):
         improve(changed, resume=True, say=silent)
+    assert improve(shorter, resume=True, say=silent).metadata["improving"]["options"] == shorter.as_json()
     longer = ImproveConfig(**BLOCKS, out=shorter.out)
     improve(longer, resume=True, say=silent)
     assert weights_of(longer.out) == weights_of(uninterrupted.out)

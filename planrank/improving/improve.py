@@ -281,8 +281,8 @@ class Run:
     def keep_best(self) -> None:
         state = self.state
         figures = None if state.figures is None else state.figures.as_json()
-        said = {"options": self.config.as_json(), "round": state.best_round, "held_out": figures}
-        state.best.metadata = state.best.metadata | {"improving": said}
+        state.told = {"options": self.config.as_json(), "round": state.best_round, "held_out": figures}
+        state.best = replace(state.best, metadata=state.best.metadata | {"improving": state.told})
         state.best.save(self.config.out)
 
     def go_on(self, most_are_solved: bool, is_new: bool) -> None:

@@ -48,11 +48,12 @@ class State:
     stalled: bool = False
     best_round: int = 0
     figures: Figures | None = None
+    told: dict[str, Any] = field(default_factory=dict)  # what the file of the best says of it
     seconds: float = 0.0
     known: dict[str, Known] = field(default_factory=dict)
 
     def save(self, config: ImproveConfig) -> None:
-        names = ("round", "level", "budget", "stalled", "best_round", "seconds")
+        names = ("round", "level", "budget", "stalled", "best_round", "told", "seconds")
         told: dict[str, Any] = {name: getattr(self, name) for name in names}
         told |= {"figures": None if self.figures is None else self.figures.as_json(), "config": config.as_json()}
         told["known"] = [asdict(one) for one in self.known.values()]
@@ -70,16 +71,16 @@ class State:
             message = f"the run there is of other options: {', '.join(names)}"
             raise PlanrankError(f"{message}; improve without --resume, or into another --out", file=str(file))
 
-        def model(which: str) -> Model:
+        def model(which: str, metadata: dict[str, Any]) -> Model:
             weights = {name: tensors[f"{which} {name}"] for name in start.weights}
-            return replace(start, weights=weights)
+            return replace(start, weights=weights, metadata=metadata)
 
         figures = told.pop("figures")
         known = [known_of(one) for one in told.pop("known")]
         told.pop("format")
         return cls(
-            model("present"),
-            model("best"),
+            model("present", start.metadata),
+            model("best", start.metadata | {"improving": told["told"]}),
             figures=None if figures is None else Figures(**figures),
             known={one.problem.name: one for one in known},
             **told,
