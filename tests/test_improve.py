@@ -335,8 +335,8 @@ def test_a_run_to_go_on_with_must_be_there_and_whole(tmp_path):
 
 def test_what_is_solved_already_is_said(uninterrupted, tmp_path):
     told = []
-    options = BLOCKS | {"model": uninterrupted.out, "sizes": "blocks=2", "rounds": 1, "problems": 1, "held_out": 1}
+    options = BLOCKS | {"model": uninterrupted.out, "sizes": "blocks=3", "rounds": 1, "problems": 2, "held_out": 1}
     config = ImproveConfig(**options | {"expansions": 1000}, out=str(tmp_path / "m.safetensors"))
     improve(config, say=told.append)
-    assert any("no problems are larger than those it solves: blocks 2 are the largest" in line for line in told)
+    assert any("no problems are larger than those it solves: blocks 3 are the largest" in line for line in told)
     assert json.loads((config.folder / "improve.jsonl").read_text().splitlines()[0])["held_out_solved"] == 1
