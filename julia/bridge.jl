@@ -281,13 +281,14 @@ new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::St
 
 """
 A task of the same domain, to find the parts of its states; `actions`: those of their actions too, `distances`: facts
-differ by their distances from goals. The limits hold for finding the parts as well.
+differ by their distances from goals, `relaxed`: and by whether the relaxed plan of hFF needs them. The limits hold for finding the parts as well.
 """
-function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, deadline::Real,
-    memory_bytes::Integer)
+function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, relaxed::Bool,
+    deadline::Real, memory_bytes::Integer)
     limits = Limits(deadline, memory_bytes)
     graph = Hypergraph(distinct.signature, l.task, limits; receivers = distinct.receivers, distances)
-    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits)
+    PartsOfState(distinct, graph, actions ? ActionColumns(distinct.signature, l.task, limits) : nothing, limits;
+        relaxed = relaxed ? FFHeuristic(l.task, limits) : nothing)
 end
 
 "Find the parts of n packed states that lie one after the other."

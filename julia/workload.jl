@@ -170,7 +170,7 @@ function rehearse_learning(loaded::LoadedTask)
     offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
         distinct = call(new_distinct_parts, loaded, 2, true, "all")
-        parts = call(new_parts_of_state, distinct, loaded, actions, true, Inf, typemax(Int))
+        parts = call(new_parts_of_state, distinct, loaded, actions, true, true, Inf, typemax(Int))
         call(distinct_layouts, distinct)
         GC.@preserve initial offsets operators actions ? call(find_parts_and_actions, parts, address(initial), 1,
             address(offsets), address(operators), length(operators)) : call(find_parts, parts, address(initial), 1)

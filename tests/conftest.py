@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"
+
+settings.register_profile("planrank", deadline=None)  # a busy machine is no failure
+settings.load_profile("planrank")
 
 
 def pytest_addoption(parser):

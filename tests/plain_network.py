@@ -136,14 +136,22 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
             after = after.index_copy(1, members, rows)
         vertices = after
 
-    def seen(name, kinds):
-        pooled = []
+    def pooled(kinds):
+        found = []
         for members in graph.vertices_of:
             index = torch.zeros(len(members), dtype=torch.int64)
-            pooled.append(pool(vertices[:, members], index, 1, kinds)[:, 0])
-        return torch.relu(torch.cat(pooled, dim=1) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+            found.append(pool(vertices[:, members], index, 1, kinds)[:, 0])
+        return torch.cat(found, dim=1)
 
-    values = (seen("head.hidden", shape.pooling) @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    def seen(name, kinds):
+        return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
+
+    values = vertices.new_zeros(len(states))
+    if shape.value in ("facts", "both"):
+        values = values + (pooled(("sum",)) @ weights["head.facts.map"])[:, 0]
+    if shape.value in ("pooled", "both"):
+        read = seen("head.hidden", shape.pooling)
+        values = values + (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
     if not shape.scores_actions:
         return values, None
     return values, plain_scores(graph, weights, vertices, seen("actions.context", shape.context), states, actions)

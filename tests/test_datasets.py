@@ -154,7 +154,15 @@ def test_the_learning_track_keeps_its_test_set(tmp_path):
     lay(tmp_path, "domain.pddl", *names)
     parts = split(find_instances(tmp_path), 0)
     assert {i.problem.parent.name for i in parts["test"]} == {"testing"} and len(parts["test"]) == 2
+    assert {i.problem.stem for i in parts["validation"]} < {"a2", "b2", "c2"}, "the largest are held back"
     assert (len(parts["train"]), len(parts["validation"])) == (4, 2)
+
+
+def test_the_learning_track_may_have_a_validation_set(tmp_path):
+    lay(tmp_path, "domain.pddl", "training/a1.pddl", "training/b2.pddl", "validation/c1.pddl", "testing/d1.pddl")
+    parts = split(find_instances(tmp_path), 0)
+    stems = {part: [i.problem.stem for i in found] for part, found in parts.items()}
+    assert stems == {"train": ["a1", "b2"], "validation": ["c1"], "test": ["d1"]}
 
 
 @pytest.mark.parametrize("fractions", [(0.5, 0.5), (0.5, 0.5, 0.5), (1.5, -0.25, -0.25)])

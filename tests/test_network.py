@@ -13,7 +13,7 @@ from test_search import generate
 from planrank import Search, julia, load, solve
 from planrank.choices import RANKS
 from planrank.learning.examples import build_example
-from planrank.models.hypergraph.architecture import RECEIVERS, Architecture
+from planrank.models.hypergraph.architecture import RECEIVERS, VALUES, Architecture
 from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.family import HYPERGRAPH
 from planrank.models.hypergraph.network import forward
@@ -41,6 +41,7 @@ shapes = st.builds(
     layers=st.integers(1, 3),
     dim=st.sampled_from([2, 4]),
     messages=st.sampled_from(POOLS),
+    value=st.sampled_from(VALUES),
     pooling=st.sampled_from(POOLS),
     context=st.sampled_from(POOLS),
     receivers=st.sampled_from(RECEIVERS),

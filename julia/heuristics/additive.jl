@@ -160,20 +160,23 @@ conditional effects are used. It is helpful if all that one of the effects used 
 mutable struct FFHeuristic
     exploration::Exploration{Sum}
     op_cost::Vector{Int32}
+    nfacts::Int
     seen_prop::Vector{Int64}            # the evaluation in which it was last part of the relaxed plan
     seen_operator::Vector{Int64}
     seen_helpful::Vector{Int64}
     helpful::Vector{Int32}              # operators, of the state evaluated last
+    needed::Vector{Int32}               # facts that the relaxed plan makes true, of the same state
     evaluation::Int64
     waiting::Vector{Int32}
 end
 
 FFHeuristic(task::Task, limits::Limits = Limits()) = (exploration = Exploration(task, Sum(), limits);
-    FFHeuristic(exploration, task.op_cost, zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)),
-        zeros(Int, noperators(task)), Int32[], 0, Int32[]))
+    FFHeuristic(exploration, task.op_cost, nfacts(task), zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)),
+        zeros(Int, noperators(task)), Int32[], Int32[], 0, Int32[]))
 
 function evaluate(ff::FFHeuristic, words, offset::Int)
     empty!(ff.helpful)
+    empty!(ff.needed)
     explore!(ff.exploration, words, offset) == UNREACHED && return Inf
     ff.evaluation += one(Int64)
     relaxed, supporter = ff.exploration.relaxed, ff.exploration.supporter
@@ -195,6 +198,7 @@ function evaluate(ff::FFHeuristic, words, offset::Int)
             if ff.seen_prop[prop] != evaluation
                 ff.seen_prop[prop] = evaluation
                 push!(waiting, prop)
+                prop <= ff.nfacts && push!(ff.needed, prop)
             end
         end
         if holds_now && operator != 0 && ff.seen_helpful[operator] != evaluation

@@ -64,6 +64,9 @@ mutable struct PartsOfState
     ragged_layout::Vector{Bool}                     # the same of each layout in `distinct`
     fresh::Bool                                     # no state has been looked at yet
     state::Vector{UInt64}
+    relaxed::Union{FFHeuristic,Nothing}             # of networks that see relaxed plans
+    needed::Vector{UInt64}                          # the facts that the relaxed plan of the state makes true
+    needed_next::Vector{UInt64}
     first_blocks::Blocks                            # of the vertices before the first layer
     layers::Vector{Layer}
     compact_at::Vector{Int}                         # of each layer: so many numbers in its keys are too many
@@ -73,7 +76,8 @@ mutable struct PartsOfState
     unfinished::Bool                                # the last state was not looked at to the end
 end
 
-function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = nothing, limits::Limits = Limits())
+function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = nothing, limits::Limits = Limits();
+    relaxed::Union{FFHeuristic,Nothing} = nothing)
     ticker = Ticker(limits, PREPARING)
     signature = distinct.signature
     number(layout) = number!(distinct.layouts, distinct.layout_number, layout)
@@ -90,8 +94,9 @@ function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = noth
     nbags = length(graph.vertex_of_bag)
     claim!(ticker, 4 * (distinct.layers + 1) * (4 * graph.nvertices + nedges(graph) + nbags))
     first_blocks, layers, changes = nothing_met(graph, distinct.layers)
+    words() = zeros(UInt64, max(1, cld(graph.nvertices, 64)))
     PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, ragged_layout,
-        true, zeros(UInt64, max(1, cld(graph.nvertices, 64))), first_blocks, layers, zeros(Int, distinct.layers),
+        true, words(), relaxed, words(), words(), first_blocks, layers, zeros(Int, distinct.layers),
         Heads(graph, ticker), changes, Ticker(limits, SCORING), false)
 end
 
@@ -130,6 +135,7 @@ function next_state!(parts::PartsOfState, words::AbstractVector{UInt64}, offset:
     parts.unfinished = true
     changes = parts.changes
     changes.stamp += Int32(1)
+    parts.relaxed === nothing || find_needed_facts!(parts, words, offset)
     note_changed_facts!(parts, words, offset)
     for (number, layer) in enumerate(parts.layers)
         changes.stamp += Int32(1)
@@ -187,10 +193,20 @@ function compact_if_large!(parts::PartsOfState, number::Int)
     nothing
 end
 
+"The facts that the relaxed plan of the next state makes true; none for a dead end."
+function find_needed_facts!(parts::PartsOfState, words, offset::Int)
+    evaluate(parts.relaxed, words, offset)
+    fill!(parts.needed_next, 0)
+    for fact in parts.relaxed.needed
+        parts.needed_next[(fact-1)>>6+1] |= one(UInt64) << ((fact - 1) & 63)
+    end
+end
+
 function note_changed_facts!(parts::PartsOfState, words, offset::Int)
     blocks, state, key, stamp = parts.first_blocks, parts.state, parts.changes.key, parts.changes.stamp
     if parts.fresh
         copyto!(state, 1, words, offset + 1, length(state))
+        copyto!(parts.needed, parts.needed_next)
         clear!(parts.distinct.keys)
         for v in 1:parts.graph.nvertices
             tick!(parts.ticker)
@@ -201,9 +217,9 @@ function note_changed_facts!(parts::PartsOfState, words, offset::Int)
         fill_blocks!(blocks, parts.distinct.keys, stamp)
     else
         @inbounds for w in eachindex(state)
-            differing = words[offset+w] ⊻ state[w]
+            differing = (words[offset+w] ⊻ state[w]) | (parts.needed_next[w] ⊻ parts.needed[w])
             differing == 0 && continue
-            state[w] = words[offset+w]
+            state[w], parts.needed[w] = words[offset+w], parts.needed_next[w]
             while differing != 0
                 v = (64 * (w - 1) + trailing_zeros(differing) + 1) % Int32
                 differing &= differing - 1
@@ -218,10 +234,13 @@ function note_changed_facts!(parts::PartsOfState, words, offset::Int)
     find_first_parts!(blocks, parts)
 end
 
+const NEEDED_BIT = 30
+
 "A vertex before the first layer is its predicate and its flags."
 @inline function fact_key!(key::Vector{Int32}, parts::PartsOfState, v::Integer, from::Int)
     @inbounds key[from+1] = parts.graph.vertex_type[v]
-    @inbounds key[from+2] = parts.graph.goal_flags[v] | Int32(has_fact(parts.state, 0, v))
+    @inbounds key[from+2] = parts.graph.goal_flags[v] | Int32(has_fact(parts.state, 0, v)) |
+        Int32(has_fact(parts.needed, 0, v)) << NEEDED_BIT
     nothing
 end
 

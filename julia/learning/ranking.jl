@@ -87,31 +87,54 @@ struct EntryRanking
     leads_to::Vector{Int32}
 end
 
-"`detours`: how many of the wrong actions of each step are followed, spread over all, where `strays` has fewer."
+"""
+`detours`: how many of the wrong actions of each step are followed, of those that are proved to be wrong, where `strays`
+has fewer.
+"""
 function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0,
     strays::Strays = NO_STRAYS)
     n = nsteps(path) + 1
     r = EntryRanking(path, copy(path.g), collect(Int32, 1:n), [path.offsets; path.offsets[end]], copy(path.action),
         Int32[])
-    goal = GoalTest(task)
     for i in 1:n-1
         note_destinations!(r, generator, i, n)
     end
-    known = zeros(Int, n - 1)                               # strays of each step
+    goal, known = GoalTest(task), zeros(Int, n - 1)         # strays of each step
     for k in 1:length(strays)
         s = parent_of(strays, k, n)
         operator = strays.operator(r.action[r.offsets[s]:r.offsets[s+1]-1], k)
         add_detour!(r, task, generator, goal, s, operator) || bad_stray(k, "leads to a state that is there already")
         known[r.first_step[end]] += 1
     end
+    detours > 0 && noperators(task) <= PROVED_OPERATORS &&
+        go_astray!(r, task, generator, goal, max.(0, Int(detours) .- known))
+    r
+end
+
+const TRIES_OF_A_DETOUR = 4
+const PROVED_OPERATORS = 50_000         # in larger tasks a proof takes too long
+
+"""
+Follow so many wrong actions of each step, spread over all. Only those count from which every way to the goal is proved
+to be dearer than the plan's: many a plan has equals, and to rank their states behind would be to learn that they are
+bad.
+"""
+function go_astray!(r::EntryRanking, task::Task, generator::SuccessorGenerator, goal::GoalTest, detours::Vector{Int})
+    path, store = r.path, r.path.store
+    bound = has_conditional_effects(task) ? MaxHeuristic(task) : LMCutHeuristic(task)
+    n = nsteps(path) + 1
     for i in 1:n-1
         wrong = filter(k -> r.leads_to[k] == 0, r.offsets[i]:r.offsets[i+1]-1)
-        for d in 1:min(detours - known[i], length(wrong))
-            operator = r.action[wrong[mix_word(UInt64(i), UInt64(d))%length(wrong)+1]]
-            add_detour!(r, task, generator, goal, i, operator)
+        isempty(wrong) && continue
+        found, left, hash = 0, path.g[n] - path.g[i], hash_words(store, state_offset(store, i))
+        for try_number in 1:TRIES_OF_A_DETOUR*detours[i]
+            operator = r.action[wrong[mix_word(UInt64(i), UInt64(try_number))%length(wrong)+1]]
+            write_successor!(store, generator, i, hash, operator)
+            task.op_cost[operator] + evaluate(bound, store.words, scratch_offset(store)) > left || continue
+            found += add_detour!(r, task, generator, goal, i, operator)
+            found == detours[i] && break
         end
     end
-    r
 end
 
 "Add the state that a wrong action of state s leads to; false if it is there already."

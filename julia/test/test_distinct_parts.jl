@@ -81,11 +81,13 @@ journey(rng, n) = [1:n; n:-1:1; rand(rng, 1:n, n); repeat(rand(rng, 1:n, 2), 3)]
         receivers, residual, layers = rand(rng, (:adds, :effects, :all)), rand(rng, Bool), rand(rng, 1:4)
         graph = Hypergraph(Signature(domain), task; receivers = receivers)
         distinct = DistinctParts(Signature(domain), layers, residual, receivers)
-        moving = PartsOfState(distinct, graph)
+        sees_plans = rand(rng, Bool)
+        new_parts() = PartsOfState(distinct, graph; relaxed = sees_plans ? PlanRank.FFHeuristic(task) : nothing)
+        moving = new_parts()
         states, width = walked_states(task, rng, 15), nwords(task)
         count = length(states) ÷ width
         expected = map(1:count) do i
-            fresh = PartsOfState(distinct, graph)
+            fresh = new_parts()
             next_state!(fresh, states, (i - 1) * width)
             all_parts(fresh)
         end
@@ -271,7 +273,8 @@ end
         distinct = DistinctParts(signature, layers, rand(rng, Bool), :adds)
         generator = SuccessorGenerator(task)
         columns = rand(rng, Bool) ? PlanRank.ActionColumns(signature, task) : nothing
-        parts = PartsOfState(distinct, Hypergraph(signature, task), columns)
+        ff = PlanRank.FFHeuristic(task)
+        parts = PartsOfState(distinct, Hypergraph(signature, task), columns; relaxed = seed % 2 == 0 ? ff : nothing)
         known_actions = Dict()
         states, width = walked_states(task, rng, 6), nwords(task)
         flags, feature_entries = Int32[], 0
@@ -292,7 +295,10 @@ end
             end
             foreach(layer -> check_layer(parts, layer, known[layer]...), 1:layers)
             holds(v) = PlanRank.has_fact(states, i * width, v)
-            @test flags[vertex_parts(parts, 0)] == [parts.graph.goal_flags[v] | holds(v) for v in 1:nfacts(task)]
+            is_needed(v) = parts.relaxed !== nothing && v in ff.needed
+            @test flags[vertex_parts(parts, 0)] ==
+                  [parts.graph.goal_flags[v] | holds(v) | is_needed(v) << 30 for v in 1:nfacts(task)]
+            @test !any(v -> is_needed(v) && holds(v), 1:nfacts(task))
             last_parts(p) = vertex_parts(parts, layers)[parts.graph.vertex_type.==p]
             @test map(Set, new.readout) == [Set((x, count(==(x), last_parts(p))) for x in last_parts(p))
                                             for p in eachindex(signature.predicates)]

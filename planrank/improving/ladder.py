@@ -11,10 +11,11 @@ from planrank.errors import PlanrankError
 from planrank.files import read_toml
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
 from planrank.problems.problem_sets import Group, Ranges, check_sizes, generate, identity, parse_range
-from planrank.problems.splits import by_size, parts_of
+from planrank.problems.splits import by_size, deal, parts_of
 
 # Seeds of sets that are made: those of one size apart from those of the next.
 SEEDS_OF_A_SIZE = 10_000
+HELD_OUT = 1 / 3  # of the problems of a folder
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,12 @@ class MadeLadder(Ladder):
 
 
 class FolderLadder(Ladder):
-    """Of a folder: the problems that are there to train on and to validate with, by the number of their objects."""
+    """Of a folder: all problems but those of the test part, by the number of their objects; some of every size are held
+    out, whatever they are for in training, where validation may have the largest."""
 
-    def __init__(self, folder: str, problems: int, held_out: int):
-        parts = parts_of(folder)
-        home = resolve_domain(folder)
+    def __init__(self, folder: str, problems: int, held_out: int, seed: int):
+        home, found = resolve_domain(folder), parts_of(folder)
+        parts = deal(found["train"] + found["validation"], seed, (1 - HELD_OUT, HELD_OUT, 0))
         self.levels: list[dict[str, list[LadderProblem]]] = []
         self.sizes = []
         for pieces in cut(parts["train"], parts["validation"], problems, held_out):
@@ -145,7 +147,7 @@ def ladder_of(domain: str, sizes: str | None, folder: Path, problems: int, held_
         if sizes is not None:
             raise PlanrankError("the problems of a folder have the sizes they have; sizes are for planrank's domains")
         find_instances(resolve_domain(domain))
-        return FolderLadder(domain, problems, held_out)
+        return FolderLadder(domain, problems, held_out, seed)
     found = read_toml(resolve_domain(domain) / "sets.toml").get("improve", {}) if sizes is None else parse_ladder(sizes)
     return MadeLadder(domain, levels_of(domain, found), folder, held_out, seed)
 

@@ -73,6 +73,9 @@ class TrainConfig(Architecture, GridArchitecture):
 
     seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
+    select: bool = option(
+        False, "Train several networks that see and weigh different things; keep the best of the validation."
+    )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
     jobs: int = option(None, "Train so many of these at once. [default: 1; in a cluster as many as it has processors]",
@@ -89,11 +92,13 @@ class TrainConfig(Architecture, GridArchitecture):
         choices=TRAINING_TEACHERS,
     )
     teacher_time: float = option(10.0, "Seconds the teacher may take for an instance.", above=0)
-    allow_suboptimal: bool = option(False, "Whether plans that are not proved optimal are used too.")
+    allow_suboptimal: bool = option(
+        None, "Whether plans that are not proved optimal are used too. [default: on; for planrank's own domains off]"
+    )
 
     validate_every: int = option(None, "Steps between validations. [default: a tenth of the steps]", least=1)
     validation_search: str = option(None, "Search of the validation. [default: gbfs; levin: phs]", choices=SEARCHES)
-    validation_time: float = option(3.0, "Seconds for one instance of the validation.", above=0)
+    validation_time: float = option(5.0, "Seconds for one instance of the validation.", above=0)
     validation_expansions: int = option(1_000, "Expansions for one instance of the validation.", least=1)
     validation_instances: int = option(40, "Validate with at most so many instances; 0: with all.", least=0)
 
@@ -117,6 +122,8 @@ class TrainConfig(Architecture, GridArchitecture):
             object.__setattr__(self, "rank", "policy")
         elif self.rank == "policy":
             raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")
+        own = (folder.name for folder in (paths.shared() / "domains").iterdir())
+        self._default("allow_suboptimal", self.domain not in own)
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
         if self.family == "auto":
             object.__setattr__(self, "family", "grid" if has_view(self.domain) else "hypergraph")

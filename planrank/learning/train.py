@@ -173,9 +173,10 @@ def train_job(config: dict, resume: bool = True) -> dict:
 
 def candidates(config: TrainConfig) -> list[TrainConfig]:
     """A configuration for each network and seed that is tried."""
-    shapes = families.get(config.family).grid if config.grid else [{}]
+    family = families.get(config.family)
+    shapes = family.grid if config.grid else family.selection if config.select else [{}]
     seeds = range(config.seed, config.seed + config.seeds)
-    alone: dict[str, Any] = {"grid": False, "seeds": 1, "jobs": None, "cluster": None}
+    alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
     return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
 
 

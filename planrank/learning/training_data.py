@@ -73,7 +73,9 @@ def gather(config: TrainConfig, say: Callable[[str], None]) -> TrainingData:
     training = in_rounds(parts["train"])[: config.max_instances or None]
     ask_teacher(config, folder, training, say)
     usable = labelled(training, config.allow_suboptimal, say)
-    return TrainingData(usable, in_rounds(parts["validation"])[: config.validation_instances or None])
+    # Those that the teacher could not solve in time are larger than what is learned from: just right for validation.
+    unlabelled = [instance for instance in training if not instance.plan_file.is_file()]
+    return TrainingData(usable, in_rounds(parts["validation"] + unlabelled)[: config.validation_instances or None])
 
 
 def made_set(config: TrainConfig) -> Path:

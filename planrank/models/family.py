@@ -55,12 +55,14 @@ class NoOptions:
 
 class Family(ABC):
     """`architecture_type` is a frozen dataclass of options (see `planrank.options`) with the family's name as its
-    `family_name`; `grid` lists the networks that `planrank train --grid` tries, as options that differ."""
+    `family_name`; `grid` and `selection` list the networks that `planrank train --grid` and `--select` try, as options
+    that differ."""
 
     name: ClassVar[str]
     architecture_type: ClassVar[type] = NoOptions
     signature_type: ClassVar[type[Signature]] = Signature
     grid: ClassVar[list[dict[str, Any]]] = [{}]
+    selection: ClassVar[list[dict[str, Any]]] = [{}]
 
     @abstractmethod
     def signature(self, task: Task) -> Any:

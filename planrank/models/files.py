@@ -183,8 +183,8 @@ def architecture_of(header: Header, file: Path) -> dict[str, Any]:
     if old_policy:
         message = "this model has a policy of an older kind; train it again with `planrank train --loss levin`"
         raise PlanrankError(message, file=str(file))
-    before = {"rank": "states", "distances": False} if header.get("family", "hypergraph") == "hypergraph" else {}
-    return before | options
+    before = {"rank": "states", "distances": False, "relaxed": False, "value": "pooled"}
+    return (before if header.get("family", "hypergraph") == "hypergraph" else {}) | options
 
 
 def damaged(file: Path) -> PlanrankError:

@@ -122,6 +122,9 @@ def labelled(
         raise PlanrankError(f"no instance can be learned from: {told or 'there are none'}")
     if told:
         say(f"of {len(found) + bare + empty + unproved} instances {told}; {len(found)} are used")
+    taken = sum(not plan.proved_optimal for _, plan in found)
+    if taken:
+        say(f"{taken} of {len(found)} plans are not proved optimal")
     if shorter:
         say(f"{shorter} of {len(found)} plans were shortened (loops and needless steps left out)")
     return found

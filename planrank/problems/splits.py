@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from planrank.problems.folders import Instance, find_instances, natural, resolve
 
 FRACTIONS = (0.5, 0.25, 0.25)
 PARTS = ("train", "validation", "test")
+FOLDERS = {"train": "training", "validation": "validation", "test": "testing"}
 
 
 def parts_of(
@@ -50,31 +51,45 @@ def split(
 ) -> dict[str, list[Instance]]:
     """Instances for training, validation and test, every part with its share of every size.
 
-    Where the problems lie in folders called training and testing, as in the IPC's learning track, those of testing are
-    the test part and the others are shared out between training and validation.
+    Where the problems lie in folders called training and testing or validation, as in the IPC's learning track, these
+    are the parts. Without a folder for validation the largest of training are held back for it: what is learned is to
+    be good for problems larger than those it was learned from.
     """
     if len(fractions) != 3 or min(fractions) < 0 or not math.isclose(sum(fractions), 1):
         raise PlanrankError(f"found {tuple(fractions)} as fractions of the split, expected three that add up to 1")
-    training = [i for i in instances if "training" in i.problem.parent.parts]
-    testing = [i for i in instances if "testing" in i.problem.parent.parts]
+    lying = {part: [i for i in instances if name in i.problem.parent.parts] for part, name in FOLDERS.items()}
+    if lying["train"] and lying["validation"]:
+        return lying
     rest = fractions[0] + fractions[1]
-    if training and testing and rest > 0:
-        return deal(training, seed, (fractions[0] / rest, fractions[1] / rest, 0)) | {"test": testing}
+    if lying["train"] and lying["test"] and rest > 0:
+        return lying | held_back(lying["train"], seed, fractions[1] / rest)
     return deal(instances, seed, fractions)
+
+
+def held_back(instances: Sequence[Instance], seed: int, share: float) -> dict[str, list[Instance]]:
+    """The smaller ones for training, and this share of them all, the largest, for validation."""
+    ascending = [instance for group in shuffled_by_size(instances, seed) for instance in group]
+    kept = len(ascending) - round(share * len(ascending))
+    return {"train": ascending[:kept], "validation": ascending[kept:]}
 
 
 def deal(instances: Sequence[Instance], seed: int, fractions: Sequence[float]) -> dict[str, list[Instance]]:
     """Shuffle within each size, then go through all sizes and give each instance to the part furthest behind."""
-    rng = random.Random(seed)
     parts: dict[str, list[Instance]] = {part: [] for part in PARTS}
     dealt = 0
-    for group in by_size(sorted(instances, key=lambda i: (natural(Path(i.problem.name)), str(i.problem)))).values():
-        rng.shuffle(group)
+    for group in shuffled_by_size(instances, seed):
         for instance in group:
             dealt += 1
             behind = [share * dealt - len(parts[part]) for part, share in zip(PARTS, fractions, strict=True)]
             parts[PARTS[behind.index(max(behind))]].append(instance)
     return parts
+
+
+def shuffled_by_size(instances: Sequence[Instance], seed: int) -> Iterator[list[Instance]]:
+    rng = random.Random(seed)
+    for group in by_size(sorted(instances, key=lambda i: (natural(Path(i.problem.name)), str(i.problem)))).values():
+        rng.shuffle(group)
+        yield group
 
 
 def split_settings(folder: str | Path) -> dict[str, Any]:

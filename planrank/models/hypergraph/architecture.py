@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("sum", "mean", "max")
 RECEIVERS = ("adds", "effects", "all")
+VALUES = ("facts", "pooled", "both")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
 DISTANCE_FEATURES = 2  # whether there is a way to the goal, how far it is
@@ -27,7 +28,8 @@ EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 @dataclass(frozen=True)
 class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
-    scores of its actions.
+    scores of its actions. With `value` "facts" that is a sum of what each vertex is worth, and `pooling` is of no
+    account: what a step changes then counts the same in a problem of any size. "both" adds the two.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both.
@@ -44,13 +46,24 @@ class Architecture:
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
-    pooling: tuple[str, ...] = option(("mean", "max"), "Pooling over the vertices, for values.", choices=POOLINGS)
+    value: str = option(
+        "pooled",
+        "What the value of a state is: facts: a sum over its facts; pooled: a dense layer over the pooled vertices; "
+        "both: their sum.",
+        choices=VALUES,
+    )
+    pooling: tuple[str, ...] = option(
+        ("mean", "max"), "Pooling over the vertices, for the value pooled.", choices=POOLINGS
+    )
     context: tuple[str, ...] = option(
         ("mean", "max"), "Pooling over the vertices, for the scores of actions.", choices=POOLINGS
     )
     receivers: str = option("all", "Facts that get an action's message.", choices=RECEIVERS)
     distances: bool = option(
         True, "Whether a network sees how many steps a fact is from a goal, changing one argument at a time."
+    )
+    relaxed: bool = option(
+        False, "Whether a network sees which facts the relaxed plan of hFF makes true; hFF is computed for each state."
     )
     rank: str = option(
         "actions",
@@ -71,12 +84,14 @@ class Architecture:
     @property
     def vertex_features(self) -> int:
         """How many numbers describe a fact before the first layer."""
-        return VERTEX_FEATURES + self.distances * DISTANCE_FEATURES
+        return VERTEX_FEATURES + self.distances * DISTANCE_FEATURES + self.relaxed
 
     @property
     def poolings(self) -> tuple[str, ...]:
         """All poolings over the vertices."""
-        used = self.pooling + self.context if self.scores_actions else self.pooling
+        used = ("sum",) if self.value != "pooled" else ()
+        used += self.pooling if self.value != "facts" else ()
+        used += self.context if self.scores_actions else ()
         return tuple(kind for kind in POOLINGS if kind in used)
 
     @property
@@ -85,9 +100,17 @@ class Architecture:
         return self.rank != "states"
 
     def __str__(self) -> str:
-        return f"layers{self.layers}-dim{self.dim}-{'residual' if self.residual else 'plain'}"
+        seen = "-relaxed" if self.relaxed else ""
+        return f"layers{self.layers}-dim{self.dim}-{'residual' if self.residual else 'plain'}-{self.value}{seen}"
 
 
+# The networks that --select tries: which is the best depends on the domain.
+SELECTION: list[dict[str, object]] = [
+    {"value": "facts"},
+    {"value": "pooled"},
+    {"value": "pooled", "relaxed": True},
+    {"value": "facts", "layers": 3},
+]
 # The networks that the paper tries.
 GRID = [
     {"layers": layers, "dim": dim, "residual": residual}
@@ -125,10 +148,13 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
                 shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
                 shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
     pooled = len(signature.predicates) * widths[-1]
-    shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
-    shapes["head.hidden.bias"] = (shape.dim,)
-    shapes["head.value.map"] = (shape.dim, 1)
-    shapes["head.value.bias"] = (1,)
+    if shape.value != "pooled":
+        shapes["head.facts.map"] = (pooled, 1)
+    if shape.value != "facts":
+        shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
+        shapes["head.hidden.bias"] = (shape.dim,)
+        shapes["head.value.map"] = (shape.dim, 1)
+        shapes["head.value.bias"] = (1,)
     if shape.scores_actions:
         for kind in signature.action_kinds:
             edge = signature.edges[kind]

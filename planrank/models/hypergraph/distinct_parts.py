@@ -115,7 +115,7 @@ class PartsFinder:
         """
         if id(task) not in self.views:
             limits = (self.limits.deadline, self.limits.memory)
-            seen = (self.shape.scores_actions, self.shape.distances)
+            seen = (self.shape.scores_actions, self.shape.distances, self.shape.relaxed)
             view = julia.call_long("new_parts_of_state", self.handle, task.handle, *seen, *limits)
             self.views[id(task)] = (task, view)
             self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))

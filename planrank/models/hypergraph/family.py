@@ -9,7 +9,7 @@ import numpy as np
 
 from planrank.limits import Limits
 from planrank.models.family import Arrays, Family, ScoredActions
-from planrank.models.hypergraph.architecture import GRID, Architecture, weight_shapes
+from planrank.models.hypergraph.architecture import GRID, SELECTION, Architecture, weight_shapes
 from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
 from planrank.models.hypergraph.scorer import HypergraphScorer
 from planrank.models.hypergraph.signature import HypergraphSignature, signature_of
@@ -22,6 +22,7 @@ class HypergraphFamily(Family):
     architecture_type = Architecture
     signature_type = HypergraphSignature
     grid = GRID
+    selection = SELECTION
 
     def signature(self, task: Task) -> HypergraphSignature:
         return signature_of(task)
@@ -41,12 +42,13 @@ class HypergraphFamily(Family):
                 weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
         # What is pooled is never negative, so a hidden unit whose weights sum to less than zero may be zero for all
         # states. Every other one sums to more, or a small network could be born dead.
-        hidden = weights["head.hidden.map"]
-        hidden[:, ::2] *= np.where(hidden[:, ::2].sum(axis=0) < 0, -1, 1)
+        if architecture.value != "facts":
+            hidden = weights["head.hidden.map"]
+            hidden[:, ::2] *= np.where(hidden[:, ::2].sum(axis=0) < 0, -1, 1)
         return weights
 
     def encoding_options(self, architecture: Architecture) -> dict[str, Any]:
-        names = ("layers", "residual", "receivers", "distances", "scores_actions")
+        names = ("layers", "residual", "receivers", "distances", "relaxed", "scores_actions")
         return {name: getattr(architecture, name) for name in names}
 
     def encode(self, task: Task, states: np.ndarray, architecture: Architecture, actions: Rows | None = None) -> Arrays:

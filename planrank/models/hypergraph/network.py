@@ -14,16 +14,19 @@ import numpy as np
 from planrank.models.hypergraph.architecture import Architecture, vertex_widths
 from planrank.models.hypergraph.signature import HypergraphSignature
 
+NEEDED = 1 << 30  # the bit of facts that the relaxed plan makes true
 SHARED_SCALE = 0.5**0.5  # keeps the size of sums of two
 
 
-def vertex_features(flags: np.ndarray, width: int) -> np.ndarray:
-    """In the state, in the goal, in the goal as false, from the bits Julia numbers vertices by; if `width` is larger,
-    also whether there is a way to the goal and how far it is, in tens of steps."""
+def vertex_features(flags: np.ndarray, shape: Architecture) -> np.ndarray:
+    """In the state, in the goal, in the goal as false, from the bits Julia numbers vertices by; with distances also
+    whether there is a way to the goal and how far it is, in tens of steps; and whether the relaxed plan needs it."""
     columns: list[np.ndarray] = [flags & 1, (flags >> 1) & 1, (flags >> 2) & 1]
-    if width > len(columns):
-        way = flags >> 3
+    if shape.distances:
+        way = (flags & (NEEDED - 1)) >> 3
         columns += [way > 0, np.maximum(way - 1, 0) / 10]
+    if shape.relaxed:
+        columns.append((flags & NEEDED) > 0)
     return np.stack(columns, axis=1).astype(np.float32)
 
 
@@ -35,7 +38,7 @@ def forward(
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
-    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, widths[0]))], widths[0])
+    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, shape))], widths[0])
     for number, layer in enumerate(parts.layers):
         name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
@@ -67,8 +70,12 @@ def forward(
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
-    values = dense(weights, "head.value", hidden)[:, 0]
+    values = 0
+    if shape.value != "pooled":
+        values = (seen(("sum",)) @ weights["head.facts.map"])[:, 0]
+    if shape.value != "facts":
+        hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
+        values = values + dense(weights, "head.value", hidden)[:, 0]
     if not shape.scores_actions:
         return values, None
     blocks = []

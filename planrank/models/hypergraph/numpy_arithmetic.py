@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.distinct_parts import Multisets, Parts
 from planrank.models.hypergraph.network import vertex_features
 
@@ -54,8 +55,8 @@ class NumpyArithmetic:
     def bytes_kept(self) -> int:
         return sum(table.rows.nbytes for table in self.tables.values())
 
-    def first_vertices(self, parts: Parts, width: int) -> np.ndarray:
-        return vertex_features(parts.flags, width)
+    def first_vertices(self, parts: Parts, shape: Architecture) -> np.ndarray:
+        return vertex_features(parts.flags, shape)
 
     def store(self, name: str, layer: int, blocks: Blocks, width: int) -> np.ndarray:
         table = self.tables.get((name, layer))

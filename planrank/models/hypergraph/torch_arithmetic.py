@@ -158,7 +158,7 @@ class TorchArithmetic:
     def store(self, name: str, layer: int, blocks: list[Any], width: int) -> torch.Tensor:
         return torch.cat([torch.zeros(1, width, dtype=self.dtype), *(rows for _, rows in blocks)])
 
-    def first_vertices(self, parts: Any, width: int) -> torch.Tensor:
+    def first_vertices(self, parts: Any, shape: Architecture) -> torch.Tensor:
         return parts.flags
 
     def select(self, table: torch.Tensor, selection: Selection) -> torch.Tensor:
@@ -217,7 +217,7 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths), dtype)
     groups = [prepared(group) for group in parts.actions.groups]
     actions = replace(parts.actions, groups=groups, ids=ids, states=states)
-    flags: Any = torch.as_tensor(vertex_features(parts.flags, shape.vertex_features), dtype=dtype)
+    flags: Any = torch.as_tensor(vertex_features(parts.flags, shape), dtype=dtype)
     return replace(parts, flags=flags, layers=layers, readout=pooling, actions=actions)
 
 

@@ -1,0 +1,154 @@
+"""The learning track of the 2023 planning competition: learn from small problems, solve large ones.
+
+    python benchmarks/track.py --instances FOLDER [--domains ferry,spanner] [--jobs 2] [--stage NAME]
+
+FOLDER has a folder for each domain, with domain.pddl, training/ and testing/ and perhaps validation/. For each domain a
+model is trained with the default configuration on one core: training problems (with the plans beside them), and to
+choose weights by, those of validation. Then every test problem is solved by `planrank solve` with that model, by
+LAMA-first and by Fast Downward's GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does
+the same on the validation problems, which is what to choose by; test problems are for the table alone. Everything can
+be interrupted and goes on where it was; models and rows are kept in the folder --work.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import script
+from coverage_tables import per_step, solved
+from peers import ANSWER, peer_runs
+from tables import machine, markdown, write
+from toy import toy_training_data
+from training import QUICK, Settings, is_trained, train_all
+
+from planrank import TrainConfig
+from planrank.console import Progress
+from planrank.evaluation.runs import Row, key_of, run_missing, runs
+from planrank.journal import read_rows
+from planrank.models.model import Model
+from planrank.parallel.pool import Pool
+from planrank.problems.folders import Instance
+from planrank.problems.splits import parts_of
+from planrank.search.guides import Guide
+
+DOMAINS = ("blocksworld", "childsnack", "ferry", "floortile", "miconic", "rovers", "satellite", "sokoban", "spanner",
+           "transport")  # fmt: skip
+SECONDS, MEGABYTES = 60.0, 8_000.0
+PEERS = ("LAMA-first", "FD GBFS-hFF")
+OURS = "planrank"
+
+
+class Bench:
+    def __init__(self, options: argparse.Namespace, work: Path):
+        self.options, self.work = options, work
+        self.folder = toy_training_data(work / "toy") / "paper" if options.quick else options.instances.resolve()
+        self.rows = work / "rows.jsonl"
+
+    def configuration(self, domain: str) -> Settings:
+        settings = {"domain": str(self.folder / domain), "out": str(self.work / "models" / f"{domain}.safetensors")}
+        return TrainConfig(**settings | (QUICK if self.options.quick else {})).as_json()
+
+    def instances(self, domain: str) -> list[Instance]:
+        return parts_of(self.folder / domain)[self.options.part][: self.options.limit or None]
+
+    def wanted(self, domain: str) -> list[Row]:
+        instances, config = self.instances(domain), self.configuration(domain)
+        settings = {"time_limit": self.options.seconds, "memory_limit": MEGABYTES, "batch": 1, "cold": True}
+        guides = [Guide.of_model(config["out"])] if is_trained(config) else []
+        ours = runs(instances, guides, ["gbfs"], settings) if guides else []
+        return ours + peer_runs(instances, PEERS, self.options.seconds)
+
+
+def train(bench: Bench) -> None:
+    train_all([bench.configuration(domain) for domain in bench.options.domains], bench.options.jobs)
+
+
+def evaluate(bench: Bench) -> None:
+    for domain in bench.options.domains:
+        with Progress(domain) as progress:
+
+            def note(row: Row, done: int, count: int, progress: Progress = progress) -> None:
+                progress.total, progress.done = count, done
+                progress.draw()
+
+            run_missing(bench.wanted(domain), ANSWER, Pool(bench.options.jobs), bench.rows, note)
+
+
+def report(bench: Bench) -> None:
+    done = {key_of(row): row for row in read_rows(bench.rows)}
+    figures, missing = [], 0
+    for domain in bench.options.domains:
+        wanted = bench.wanted(domain)
+        rows = [done[key_of(run)] | run for run in wanted if key_of(run) in done]
+        missing += len(wanted) - len(rows)
+        figures.append({"domain": domain} | figures_of(bench, domain, rows))
+    header = ["domain", "problems", OURS, *PEERS, "expansions per step", f"steps / {PEERS[0]}'s", "trained in"]
+    lines = [line_of(one) for one in figures]
+    total = {name: sum(one["solved"][name] for one in figures) for name in (OURS, *PEERS)}
+    lines.append(
+        ["all", str(sum(one["problems"] for one in figures)), *(str(total[name]) for name in total), "", "", ""]
+    )
+    head = (
+        f"{bench.options.seconds:g} s and {MEGABYTES / 1000:g} GB for each whole cold process, "
+        f"{bench.options.jobs} at a time; {machine()}. The {bench.options.part} part of each folder. Solved problems; "
+        "for planrank's plans expansions for each step; steps of planrank's first plans for each of those of "
+        f"{PEERS[0]}, over the problems that both solve; seconds that training took, validation included."
+    )
+    tail = ["", f"**Unfinished: {missing} runs are missing.**"] if missing else []
+    name = "track" if bench.options.part == "test" else f"track-{bench.options.part}"
+    table = markdown(header, lines)
+    write(bench.options.results, name, ["# The learning track", "", head, "", *table, *tail], figures)
+
+
+def figures_of(bench: Bench, domain: str, rows: list[Row]) -> dict:
+    by_guide = {name: [row for row in rows if (row["guide"] if row["model"] is None else OURS) == name]
+                for name in (OURS, *PEERS)}  # fmt: skip
+    lengths = {name: {row["problem"]: row["plan_length"] for row in solved(found)} for name, found in by_guide.items()}
+    both = lengths[OURS].keys() & lengths[PEERS[0]].keys()
+    config = bench.configuration(domain)
+    return {
+        "problems": len(bench.instances(domain)),
+        "solved": {name: len(found) for name, found in lengths.items()},
+        "expansions_per_step": per_step(by_guide[OURS]),
+        "steps": [sum(lengths[name][problem] for problem in both) for name in (OURS, PEERS[0])],
+        "training_seconds": Model.load(config["out"]).metadata["figures"]["seconds"] if is_trained(config) else None,
+    }
+
+
+def line_of(one: dict) -> list[str]:
+    mine, theirs = one["steps"]
+    per, seconds = one["expansions_per_step"], one["training_seconds"]
+    return [
+        one["domain"],
+        str(one["problems"]),
+        *(str(count) for count in one["solved"].values()),
+        "-" if per is None else f"{per:.2f}",
+        f"{mine / theirs:.2f}" if theirs else "-",
+        "-" if seconds is None else f"{seconds:.0f} s",
+    ]
+
+
+STAGES = {"train": train, "evaluate": evaluate, "report": report}
+
+
+def main() -> None:
+    parser = script.parser(__doc__)
+    parser.add_argument("--instances", type=Path, metavar="FOLDER", help="the track's problems, see above")
+    parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
+    parser.add_argument("--part", choices=("test", "validation"), default="test", help="what is solved")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each problem")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="problems of a domain; 0: all")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
+    parser.add_argument("--work", type=Path, default=Path("planrank-track"), help="models and rows are kept here")
+    quick = {"domains": ["ferry"], "seconds": 20.0, "limit": 1, "jobs": 1, "work": None}
+    options = script.parse(parser, "instances", quick=quick)
+    with script.folder_for(options.work) as work:
+        bench = Bench(options, work)
+        for stage in [options.stage] if options.stage else STAGES:
+            STAGES[stage](bench)
+
+
+if __name__ == "__main__":
+    script.run(main)
