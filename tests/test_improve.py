@@ -305,6 +305,7 @@ def test_what_bad_input_gets(planrank, folder, tmp_path):
         ({"domain": "nowhere", "sizes": None}, "found neither a folder nor a domain called 'nowhere'"),
         ({"model": str(paths.shared() / "domains/ferry/model.json")}, "made for the domain 'ferry' and cannot read"),
         ({"model": "none.safetensors"}, "none.safetensors"),
+        ({"loss": "levin"}, "the loss levin trains a policy, and this model ranks actions"),
         ({"domain": "{folder}"}, "the problems of a folder have the sizes they have"),
         ({"domain": "{empty}", "sizes": None}, "there is no domain file in this folder"),
         ({"domain": "{few}", "sizes": None}, "too few problems"),

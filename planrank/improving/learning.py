@@ -32,7 +32,7 @@ MOST_BYTES = 4e8  # of what the examples of a round are made of; PyTorch takes t
 
 @dataclass(frozen=True)
 class Lesson:
-    """The examples of one plan, most often a single one, and how often they are to be looked at."""
+    """Examples of one plan, or of some pieces of a long one, and how often they are to be looked at."""
 
     name: str
     examples: list[Example]
@@ -51,7 +51,12 @@ def train_config(config: ImproveConfig, start: Model) -> TrainConfig:
     options: dict[str, Any] = asdict(start.architecture) | {"domain": config.domain, "family": family, "loss": loss}
     options |= {"steps": config.steps, "seed": config.seed, "detours": config.detours, "window": config.window}
     options["learning_rate"] = config.learning_rate or (rate if is_fresh else GENTLE * rate)
-    return TrainConfig(**options)
+    made = TrainConfig(**options)
+    if made.architecture != start.architecture:
+        raise PlanrankError(
+            f"the loss {loss} trains a policy, and this model ranks {start.rank}; expected another loss"
+        )
+    return made
 
 
 class Learner:
