@@ -36,7 +36,7 @@ class Baseline:
     def __init__(self, trainable: Trainable, form: Plain | Geometric, states: np.ndarray):
         self.trainable, self.form, self.prepared = trainable, form, form.prepare(states)
 
-    def __call__(self, example: Example, number: int = 0) -> Evaluated:
+    def __call__(self, example: Example, number: int = 0, sample: object = None) -> Evaluated:
         return Evaluated(self.form.values(self.trainable.weights(), self.prepared), example.ranking)
 
 

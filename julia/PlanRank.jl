@@ -44,6 +44,7 @@ include("search/policy.jl")
 include("search/entries.jl")
 include("search/preferred.jl")
 include("search/follow.jl")
+include("search/windows.jl")
 
 include("hypergraph/signature.jl")
 include("hypergraph/goal_distance.jl")

@@ -191,6 +191,33 @@ needed_plan_lines(search::Search, deadline::Real) = step_lines(search, needed_st
 
 step_lines(search::Search, operators) = lines(operator_name(search.task, o) for o in operators)
 
+# Better plans than the first; costs are those the user wrote
+
+"What was found by a search, to be made cheaper; the limits are for the whole process."
+new_windows(search::Search, deadline::Real, memory_bytes::Integer) =
+    Windows(search.task, plan(search), Limits(deadline, memory_bytes); search.generator, search.goal)
+
+"Go on with the plan that a search has found."
+restart_windows(windows::Windows, search::Search) = restart!(windows, plan(search))
+
+improve_slice(windows::Windows, seconds::Real) = String(improve!(windows; seconds = seconds))
+
+"Give the memory of a search back that has not ended."
+stop_windows(windows::Windows) = end_search!(windows)
+
+windows_plan_lines(windows::Windows) = lines(operator_name(windows.task, o) for o in windows.plan)
+
+"A search of the same task for anything that costs less than the plan so far; it reopens."
+function search_below(windows::Windows, name::AbstractString, weight::Real, memory_bytes::Integer)
+    search = make_search(windows.task, Symbol(name); weight, reopen = true, windows.generator, windows.goal,
+        memory_limit = max(0, memory_bytes - resident_bytes()))
+    lower_bound(search, windows)
+    search
+end
+
+"From now on only what costs less than the plan so far is looked for."
+lower_bound(search::Search, windows::Windows) = (search.bound = steps_cost(windows.task, windows.plan); nothing)
+
 "The node taken, 0 if there was none, and how many new states wait for their values."
 take_best(search::Search) = (Int(take_best!(search)), waiting(search))
 

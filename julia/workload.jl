@@ -66,6 +66,7 @@ function workload()
             adl && heuristic == "lmcut" || rehearse_heuristic(loaded, heuristic)
         end
         rehearse_batches(loaded)
+        rehearse_windows(loaded)
         rehearse_actions(loaded)
         rehearse_following(loaded)
         rehearse_learning(loaded)
@@ -134,6 +135,20 @@ function rehearse_batches(loaded::LoadedTask)
     end
     call(stray_lines, search, call(needed_plan_lines, search, Inf), 10)
     foreach(f -> call(f, search), (expanded_states, release_search))
+end
+
+function rehearse_windows(loaded::LoadedTask)
+    first = toy_search(loaded, "gbfs")
+    heuristic = toy_heuristic(loaded, "blind")
+    while call(run_slice, first, heuristic, 1.0) == "running" end
+    windows = call(new_windows, first, Inf, typemax(Int))
+    search = call(search_below, windows, "wastar", 3.0, typemax(Int))
+    while call(improve_slice, windows, 1.0) == "cheaper"
+        call(lower_bound, search, windows)
+    end
+    call(windows_plan_lines, windows)
+    call(restart_windows, windows, first)
+    call(stop_windows, windows)
 end
 
 "Every applicable operator is as good as any other."

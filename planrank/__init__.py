@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planrank.problems.problem_sets import generate
     from planrank.reports.report import report
     from planrank.reports.show import show
+    from planrank.search.anytime import Anytime, AnytimeResult, FoundPlan, solve_anytime
     from planrank.search.forward import Search
     from planrank.search.guides import Guide
     from planrank.search.heuristic import Heuristic
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 # Imported when first used: they need NumPy, and later Julia, which help and usage errors can do without.
 _HOME = {
+    "Anytime": "search.anytime",
+    "AnytimeResult": "search.anytime",
     "Architecture": "models.hypergraph.architecture",
+    "FoundPlan": "search.anytime",
     "Guide": "search.guides",
     "Heuristic": "search.heuristic",
     "ImproveConfig": "improving.config",
@@ -48,14 +52,15 @@ _HOME = {
     "report": "reports.report",
     "show": "reports.show",
     "solve": "search.solve",
+    "solve_anytime": "search.anytime",
     "train": "learning.train",
     "validate": "search.plans",
 }
 
 __all__ = [
-    "Architecture", "Guide", "Heuristic", "ImproveConfig", "Model", "PlanrankError", "Result", "Search", "Task",
-    "TrainConfig", "__version__", "certify", "evaluate", "generate", "improve", "label", "load", "report", "show",
-    "solve", "train", "validate",
+    "Anytime", "AnytimeResult", "Architecture", "FoundPlan", "Guide", "Heuristic", "ImproveConfig", "Model",
+    "PlanrankError", "Result", "Search", "Task", "TrainConfig", "__version__", "certify", "evaluate", "generate",
+    "improve", "label", "load", "report", "show", "solve", "solve_anytime", "train", "validate",
 ]  # fmt: skip
 
 

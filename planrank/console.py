@@ -47,10 +47,11 @@ def detail(text: str) -> None:
 
 
 class Progress:
-    """How far some work is. `total` is None where nobody knows how much there is."""
+    """How far some work is. `total` is None where nobody knows how much there is; `done` was done before."""
 
-    def __init__(self, label: str, total: int | None = None):
-        self.label, self.total, self.done, self.beside = label, total, 0, ""
+    def __init__(self, label: str, total: int | None = None, done: int = 0):
+        self.label, self.total, self.done, self.beside = label, total, done, ""
+        self.done_before = done
         self.started = self.last_line = time.monotonic()
         self.terminal = sys.stderr.isatty()
         self.bars: Bars | None = None
@@ -72,13 +73,20 @@ class Progress:
             pause = SECONDS_BETWEEN_LINES_IF_VERBOSE if verbosity == VERBOSE else SECONDS_BETWEEN_LINES
             if now - self.last_line >= pause:
                 self.last_line = now
-                say(f"{self.in_words()}, {now - self.started:.0f} s")
+                say(f"{self.in_words()}, {now - self.started:.0f} s{self.time_left(now)}")
         elif self.bars is not None:
             self.bars.update(self.bars.task_ids[0], completed=self.done, beside=self.beside)
         elif now - self.started >= PATIENCE:
             self.bars = new_bars(self.total is not None)
             self.bars.add_task(self.label, total=self.total, completed=self.done, beside=self.beside)
             self.bars.start()
+
+    def time_left(self, now: float) -> str:
+        """An estimate, once there is something to make it from."""
+        done, passed = self.done - self.done_before, now - self.started
+        if self.total is None or not done or passed < PATIENCE:
+            return ""
+        return f", about {passed / done * (self.total - self.done):.0f} s left"
 
     def in_words(self) -> str:
         amount = "" if self.total is None else f": {self.done:,} of {self.total:,}"

@@ -133,6 +133,12 @@ def test_scoring(tmp_path):
     assert [task for task, _ in columns(rows, "task", "64")] == ["blocks 15"]
 
 
+def test_training_speed(tmp_path):
+    found = columns(quick("training_speed.py", tmp_path), "domain", "examples", "all states", "32 states")
+    ((domain, count, *rates),) = found
+    assert domain == "ferry" and int(count) > 1 and all(float(rate) > 0 for rate in rates)
+
+
 def test_startup(tmp_path):
     found = dict(columns(quick("startup.py", tmp_path), "what", "measured"))
     assert list(found)[:3] == ["doctor / import torch", "--help minus empty Python", "solve minus --help"]

@@ -59,14 +59,14 @@ def test_the_folder_gives_the_model_its_name(tmp_path):
 def test_a_toml_file_may_give_every_field(toml):
     written = {
         "str": lambda f: f'"{f.metadata["choices"][0] if f.metadata["choices"] else f.default or "some"}"',
-        "int": lambda f: "3",
+        "int": lambda f: "4",
         "float": lambda f: "2",
         "bool": lambda f: "true",
         "tuple[str, ...]": lambda f: '["max"]',
     }
     text = "".join(f"{one.name} = {written[one.type](one)}\n" for one in fields(TrainConfig))
     config = configuration(toml(text), {})
-    assert config.steps == 3 and config.learning_rate == 2.0 and config.messages == ("max",) and config.grid
+    assert config.steps == 4 and config.learning_rate == 2.0 and config.messages == ("max",) and config.grid
     assert isinstance(config.learning_rate, float)
 
 
@@ -107,7 +107,14 @@ def test_wrong_values_are_refused(toml, line, said):
 
 
 def test_python_is_checked_as_the_file_is():
-    for wrong in ({"steps": 0}, {"loss": "l3"}, {"messages": "max"}, {"residual": None}, {"profile": "slow"}):
+    for wrong in (
+        {"steps": 0},
+        {"states_per_step": 3},
+        {"loss": "l3"},
+        {"messages": "max"},
+        {"residual": None},
+        {"profile": "slow"},
+    ):
         with pytest.raises(PlanrankError, match=next(iter(wrong))):
             TrainConfig(domain="ferry", **wrong)
     with pytest.raises(PlanrankError, match="no domain"):

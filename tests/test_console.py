@@ -35,6 +35,17 @@ def test_lines_elsewhere(capsys, monkeypatch):
     assert said == ["planrank: digging: 0 of 3, depth 7, 0 s", "planrank: digging: 2 of 3, depth 7, 0 s"]
 
 
+def test_how_long_it_will_take(capsys, monkeypatch):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0.0)
+    progress = console.Progress("digging", 100, done=40)
+    progress.started -= 20
+    progress.show("depth 7")
+    progress.advance(10)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "planrank: digging: 40 of 100, depth 7, 20 s"  # what was done before says nothing of the speed
+    assert said[1] == "planrank: digging: 50 of 100, depth 7, 20 s, about 100 s left"
+
+
 def test_steps_are_lines_with_their_time(capsys):
     steps = console.Steps()
     with steps.step("laying out"):

@@ -9,8 +9,8 @@ import pytest
 
 from planrank import Model, PlanrankError, Search, TrainConfig, certify, julia, label, load, paths, solve, train
 from planrank.choices import LOSSES
-from planrank.learning.examples import build_example, build_examples
-from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan, windows
+from planrank.learning.examples import build_example
+from planrank.learning.ranking import entry_ranking_of_plan
 from planrank.limits import Limits
 from planrank.models import families, library
 from planrank.models.grid.architecture import GridArchitecture
@@ -206,47 +206,11 @@ def test_the_time_limit_holds_while_a_map_is_made(tmp_path):
     assert error.value.kind == "time"
 
 
-@pytest.mark.parametrize("most", [1, 3, 4, 100])
-def test_windows_of_a_plan_compare_what_the_whole_plan_does(tasks, most):
-    task, plan = tasks["sokoban"]
-    whole, first = ranking_of_plan(task, plan), 0
-    compared = whole.in_open_list(later_on_path=False)
-    parts = windows(whole, most)
-    assert sum(part.length for part in parts) == whole.length and max(part.length for part in parts) <= most
-    for part in parts:
-        last = first + part.length
-        assert np.array_equal(part.states[: part.length + 1], whole.states[first : last + 1])
-        for step, row in enumerate(part.in_open_list(later_on_path=False)):
-            known = whole.open_from > first
-            expected = whole.states[whole.open_state[compared[first + step] & known]]
-            assert {s.tobytes() for s in part.states[part.open_state[row]]} == {s.tobytes() for s in expected}
-        for i in range(part.length):
-            row = slice(part.child_offsets[i], part.child_offsets[i + 1])
-            all_of = slice(whole.child_offsets[first + i], whole.child_offsets[first + i + 1])
-            assert np.array_equal(part.states[part.child_state[row]], whole.states[whole.child_state[all_of]])
-            assert np.array_equal(part.action[row], whole.action[all_of])
-        first = last
-    entries = entry_ranking_of_plan(task, plan)
-    pieces = windows(entries, most)
-    assert np.array_equal(np.concatenate([p.leads_to < 0 for p in pieces]), entries.leads_to < 0)
-    assert np.array_equal(np.concatenate([p.chosen for p in pieces]), entries.chosen)
-    assert all(piece.leads_to.max() <= piece.length and piece.path_g[0] == 0 for piece in pieces)
-    astray = entry_ranking_of_plan(task, plan, 2)
-    found, first = set(), 0
-    for piece in windows(astray, most):
-        for d in range(piece.length + 1, len(piece.states)):
-            found.add((piece.states[d].tobytes(), first + piece.first_step[d], len(piece.actions[d])))
-        assert len(piece.actions[piece.length]) == 0 and piece.first_step[0] == 1
-        first += piece.length
-    detours = range(astray.length + 1, len(astray.states))
-    assert found == {(astray.states[d].tobytes(), astray.first_step[d], len(astray.actions[d])) for d in detours}
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_trains_a_network(own, tmp_path, loss):
     task = load(own / "domain.pddl", own / "p0.pddl")
     out = tmp_path / "m.safetensors"
-    settings = {"steps": 25, "validation_instances": 2, "validate_every": 25, "window": 4, "loss": loss}
+    settings = {"steps": 25, "validation_instances": 2, "validate_every": 25, "states_per_step": 4, "loss": loss}
     rank = "policy" if loss == "levin" else "states" if loss == "lbe" else "actions"
     rank = {} if loss == "levin" else {"rank": rank}
     config = TrainConfig(domain=str(own), out=str(out), **settings, **rank)
@@ -374,7 +338,7 @@ def test_a_network_without_a_view_is_refused(tmp_path):
 def test_a_map_needs_an_agent(tasks):
     task, plan = tasks["sokoban"]
     with pytest.raises(PlanrankError, match="needs to know where the agent is"):
-        build_examples(task, plan, GridArchitecture(network="map"))
+        build_example(task, plan, GridArchitecture(network="map"))
 
 
 def imported(file: Path) -> set[str]:

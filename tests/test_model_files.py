@@ -11,7 +11,7 @@ from test_search import generate
 from planrank import PlanrankError, load, paths, solve
 from planrank.choices import RANKS
 from planrank.errors import Exit
-from planrank.learning.examples import build_example, cached_examples
+from planrank.learning.examples import build_example, cached_example
 from planrank.limits import Limits
 from planrank.models import files
 from planrank.models.hypergraph.architecture import Architecture
@@ -178,7 +178,7 @@ def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks,
     shape = Architecture(rank=rank)
     fresh = build_example(load(*blocks), plan, shape)
     for _ in range(2):
-        (kept,) = cached_examples(*blocks, plan, shape, folder=tmp_path / "examples")
+        kept = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
         assert same_arrays(kept.encoded, fresh.encoded)
         assert np.array_equal(kept.ranking.states, fresh.ranking.states)
         assert kept.ranking.length == len(plan) and type(kept.ranking) is type(fresh.ranking)
@@ -187,18 +187,18 @@ def test_examples_are_kept_on_disk_and_damaged_ones_made_again(tmp_path, blocks,
         )
     (file,) = (tmp_path / "examples").iterdir()
     file.write_bytes(file.read_bytes()[:50])
-    (again,) = cached_examples(*blocks, plan, shape, folder=tmp_path / "examples")
+    again = cached_example(*blocks, plan, shape, folder=tmp_path / "examples")
     assert same_arrays(again.encoded, fresh.encoded)
-    cached_examples(*blocks, plan, Architecture(layers=1, rank=rank), folder=tmp_path / "examples")
+    cached_example(*blocks, plan, Architecture(layers=1, rank=rank), folder=tmp_path / "examples")
     assert len(list((tmp_path / "examples").iterdir())) == 2
     other = {"states": "actions", "actions": "states"}[rank]
-    cached_examples(*blocks, plan, Architecture(rank=other), folder=tmp_path / "examples")
+    cached_example(*blocks, plan, Architecture(rank=other), folder=tmp_path / "examples")
     assert len(list((tmp_path / "examples").iterdir())) == 3
 
 
 def test_examples_of_other_sources_are_not_used(tmp_path, blocks, monkeypatch):
     plan, folder = solve(*blocks).plan, tmp_path / "examples"
-    cached_examples(*blocks, plan, Architecture(), folder=folder)
+    cached_example(*blocks, plan, Architecture(), folder=folder)
     (before,) = folder.iterdir()
     changed = tmp_path / "changed.jl"
     changed.write_text("# as if somebody had worked on the Julia code")
@@ -206,7 +206,7 @@ def test_examples_of_other_sources_are_not_used(tmp_path, blocks, monkeypatch):
     monkeypatch.setattr(paths, "julia_sources", lambda: sources)
     paths.sources_digest.cache_clear()
     try:
-        cached_examples(*blocks, plan, Architecture(), folder=folder)
+        cached_example(*blocks, plan, Architecture(), folder=folder)
     finally:
         paths.sources_digest.cache_clear()
     assert len({before, *folder.iterdir()}) == 2

@@ -11,6 +11,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,10 +19,13 @@ import pytest
 from planrank import PlanrankError, julia, load, paths, solve
 from planrank.choices import LOSSES
 from planrank.errors import Exit
-from planrank.learning import checkpoints
+from planrank.learning import checkpoints, examples, training_data
 from planrank.learning.config import TrainConfig
+from planrank.learning.example_store import ExampleStore
+from planrank.learning.examples import Example
 from planrank.learning.selection import Figures, searched
 from planrank.learning.train import name_of, train
+from planrank.learning.training_data import TrainingData
 from planrank.problems.folders import find_instances
 from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
 from planrank.problems.random_problems import GENERATORS
@@ -29,6 +33,7 @@ from planrank.problems.splits import split
 
 julia.module()  # before torch
 
+import torch  # noqa: E402
 
 from planrank.learning import trainer  # noqa: E402
 from planrank.learning.trainable import Evaluated  # noqa: E402
@@ -221,7 +226,7 @@ def test_a_checkpoint_of_another_rank_is_refused(config):
 @pytest.mark.parametrize("rank", ["actions", "states", "policy"])
 def test_training_that_goes_on_gives_the_same_weights(config, tmp_path, rank, monkeypatch):
     """Stopped after the checkpoint of step 40, and gone on with."""
-    options = {"rank": rank, "loss": "levin" if rank == "policy" else "lstar"}
+    options = {"rank": rank, "loss": "levin" if rank == "policy" else "lstar", "states_per_step": 6}
     whole = config(out=str(tmp_path / "whole.safetensors"), **options)
     train(whole, say=silent)
     halves, real = config(**options), trainer.TrainingState.take_step
@@ -236,6 +241,55 @@ def test_training_that_goes_on_gives_the_same_weights(config, tmp_path, rank, mo
         train(halves, say=silent)
     train(halves, resume=True, say=silent)
     assert weights_of(halves.out) == weights_of(whole.out)
+
+
+@pytest.mark.parametrize("states", [0, 6])
+def test_examples_that_do_not_fit_are_read_from_disk_and_give_the_same_weights(config, tmp_path, states, monkeypatch):
+    found, read, real = [], [], examples.read_example
+    monkeypatch.setattr(examples, "read_example", lambda file: (read.append(file), real(file))[1])
+    for number, memory in enumerate((None, 0, 1)):
+        told = config(out=str(tmp_path / f"{number}.safetensors"), examples_memory=memory, states_per_step=states)
+        train(told, say=silent)
+        found.append((weights_of(told.out), len(read)))
+        read.clear()
+    assert found[0][0] == found[1][0] == found[2][0]
+    assert found[1][1] >= 60 > found[0][1], "one for each step, or one for each example"
+
+
+def test_a_store_keeps_what_fits_with_all_that_belongs_to_it():
+    made = []
+
+    def example(number):
+        made.append(number)
+        return Example(None, {"numbers": np.zeros(100, np.int64)})
+
+    store = ExampleStore(most_bytes=2000)
+    for number in range(3):
+        store.add(str(number), partial(example, number))
+    assert list(store) == ["0", "1", "2"] and len(store) == 3 and not made
+    store["0"].prepared["torch"] = [torch.zeros(50)]
+    for _ in range(3):
+        assert len([store[name] for name in store]) == 3
+    assert store.kept.keys() == {"0"} and store.bytes_kept == 1000, "the second would fit, if the first were all"
+    assert made.count(0) == 1 and made.count(1) == 3 and made.count(2) == 3
+
+
+def test_examples_built_in_several_processes_are_those_built_in_one(config, labelled, tmp_path):
+    folder = shutil.copytree(labelled, tmp_path / "copy")
+    for problem in folder.glob("p*.pddl"):
+        problem.write_text(f"{problem.read_text()}\n; {tmp_path}\n")  # so that no other run has built its example
+    told, said = config(domain=str(folder)), []
+    data = training_data.gather(told, silent)
+    bad = TrainingData([*data.training, (data.training[0][0], LabelledPlan(["(none)"], 1, "test", True))], [])
+    options = training_data.example_options(told)
+    asked = [(one.domain, one.problem, plan.steps, told.architecture) for one, plan in data.training]
+    assert not any(examples.example_file(*one, **options).exists() for one in asked)
+    training_data.build_together(bad, [told, told], 2, said.append)
+    for domain, problem, steps, shape in asked:
+        kept = examples.read_example(examples.example_file(domain, problem, steps, shape, **options))
+        fresh = examples.build_example(load(domain, problem), steps, shape, **options)
+        assert all(np.array_equal(kept.encoded[name], array) for name, array in fresh.encoded.items())
+    assert len(said) == 1 and said[0].endswith("left out") and "(none)" in said[0]
 
 
 @pytest.mark.parametrize("rank", ["actions", "states"])
@@ -401,8 +455,10 @@ def test_plans_without_proof_need_leave(config, labelled, tmp_path):
     for plan in unproved.glob("*.plan"):
         plan.write_text(plan.read_text().replace("proved optimal = yes", "proved optimal = no"))
     with pytest.raises(PlanrankError, match="not proved optimal"):
-        train(config(domain=str(unproved), steps=1), say=silent)
-    train(config(domain=str(unproved), steps=1, allow_suboptimal=True), say=silent)
+        train(config(domain=str(unproved), steps=1, allow_suboptimal=False), say=silent)
+    told: list[str] = []
+    train(config(domain=str(unproved), steps=1), say=told.append)
+    assert any("are not proved optimal" in line for line in told)
 
 
 def test_the_teacher_is_not_asked_again_for_what_it_failed_at(config, labelled, tmp_path, monkeypatch):

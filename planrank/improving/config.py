@@ -59,11 +59,10 @@ class ImproveConfig:
 
     strays: int = option(2, "States off the plan, for each of its steps, that the search went to.", least=0)
     detours: int = option(None, "And where these are fewer, others. [default: as in training]", least=0)
-    window: int = option(
-        24,
-        "Learn from long plans in pieces of at most so many steps, so that a step takes no longer; 0: never.",
+    states_per_step: int = option(
+        None, "Look at so many states of a plan in a step, drawn anew each time; 0: at all. [default: 64; grid: 32]",
         least=0,
-    )
+    )  # fmt: skip
     replay: int = option(40, "Plans of earlier rounds that a round learns from too.", least=0)
     steps: int = option(400, "Steps of learning in a round, of one plan each.", least=1)
     loss: str = option(None, "What is minimised. [default: the model's; of fresh weights lstar]", choices=LOSSES)

@@ -231,7 +231,7 @@ class Run:
         """The mean loss; None if there is nothing to learn from yet."""
         state = self.state
         chosen = self.learner.choose(list(state.known.values()), new, round)
-        lessons = self.learner.lessons(chosen, new, round, self.say)
+        lessons = self.learner.lessons(chosen, new, self.say)
         if not lessons:
             return None
         state.present, loss = self.learner.learn(state.present, lessons, round, self.check_time)

@@ -23,10 +23,11 @@ PROFILES: dict[str, dict[str, object]] = {
     "default": {"steps": 10_000, "instances": "train"},
     "quick": {"steps": 2_000, "instances": "quick"},
 }
+FEWEST_STATES = 4  # in a step: two of the plan, which are compared with each other, and two others
 # And what a family says of them.
 FAMILY_DEFAULTS: dict[str, dict[str, object]] = {
-    "hypergraph": {"detours": 1, "window": 0, "learning_rate": 3e-3, "weight_decay": 0.3},
-    "grid": {"detours": 0, "window": 32, "learning_rate": 1e-3, "weight_decay": 0.03},
+    "hypergraph": {"detours": 1, "states_per_step": 0, "learning_rate": 3e-3, "weight_decay": 0.3},
+    "grid": {"detours": 0, "states_per_step": 32, "learning_rate": 1e-3, "weight_decay": 0.03},
 }
 
 
@@ -67,8 +68,11 @@ class TrainConfig(Architecture, GridArchitecture):
     weight_decay: float = option(
         None, "Share of the weights taken away in a step, times the learning rate. [default: 0.3; grid: 0.03]", least=0
     )
-    window: int = option(
-        None, "Learn from long plans in pieces of at most so many steps; 0: never. [default: 0; grid: 32]", least=0
+    states_per_step: int = option(
+        None,
+        "Look at so many states of an instance in a step, drawn anew each time and weighted so that on average nothing "
+        "is left out; 0: at all. [default: 0; grid: 32]",
+        least=0,
     )
 
     seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
@@ -78,8 +82,20 @@ class TrainConfig(Architecture, GridArchitecture):
     )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
-    jobs: int = option(None, "Train so many of these at once. [default: 1; in a cluster as many as it has processors]",
-                       least=1, result=False)  # fmt: skip
+    jobs: int = option(
+        None,
+        "Train so many of these at once, and build so many examples at once. [default: 1; in a cluster as many as it "
+        "has processors]",
+        least=1,
+        result=False,
+    )
+    examples_memory: int = option(
+        None,
+        "Megabytes for training examples, all --jobs together; those that do not fit are read from disk again and "
+        "again. [default: a quarter of the memory that is free]",
+        least=0,
+        result=False,
+    )
     cluster: str = option(None, "Train these on the machines of this Ray cluster: auto or an address.", result=False)
 
     instances: str = option(None, "Which of the domain's standard sets is made to train on.")
@@ -135,6 +151,9 @@ class TrainConfig(Architecture, GridArchitecture):
         self._default("out", str(Path("planrank-models", f"{self.domain_name}.safetensors")))
         self._default("data", str(Path("planrank-data", self.domain_name, self.instances)))
         check_fields(self)
+        if 0 < self.states_per_step < FEWEST_STATES:
+            found = f"states_per_step is {self.states_per_step}"
+            raise PlanrankError(f"{found}, expected 0, for all, or at least {FEWEST_STATES}")
         _ = self.architecture  # refuses what does not go together
 
     def _default(self, name: str, value: object) -> None:

@@ -19,6 +19,7 @@ from torch.nn.functional import softplus
 from planrank.choices import PATH_LOSSES, REDUCTIONS, STATE_LOSSES, SURROGATES
 from planrank.errors import PlanrankError
 from planrank.learning.ranking import Ranking
+from planrank.learning.sampling import Sample, whole
 
 SEARCH_OF_LOSS = {"lstar": (1.0, 1.0), "lgbfs": (0.0, 1.0)}  # alpha, beta
 
@@ -30,8 +31,10 @@ def loss(
     *,
     surrogate: str = "logistic",
     reduction: str = "mean",
+    sample: Sample | None = None,
 ) -> Tensor:
-    """One number with a gradient. `values` are h of `ranking.states`; those of the plan's own are enough for some.
+    """One number with a gradient. `values` are h of `ranking.states`; those of the plan's own are enough for some. With
+    a `sample` they are of its states, and the mean over all samples is the loss.
 
     `reduction` "sum" is the paper's; "mean" divides each sum by the number of its terms, "steps" by that of the steps
     after each step's own pairs were averaged. The Levin loss needs scores of actions: see entry_losses.py, where the
@@ -41,31 +44,45 @@ def loss(
     check(surrogate, SURROGATES, "surrogate")
     check(reduction, REDUCTIONS, "reduction")
     expected = ranking.length + 1 if name in PATH_LOSSES and len(values) == ranking.length + 1 else len(ranking.states)
+    if sample is not None:
+        expected = len(sample.states)
     if values.shape != (expected,):
         raise PlanrankError(f"found values of shape {tuple(values.shape)}, expected one for each of {expected} states")
-    tables = tables_of(ranking, values.dtype)
+    tables = tables_of(ranking, values.dtype, sample)
     if name in SEARCH_OF_LOSS:
         alpha, _ = SEARCH_OF_LOSS[name]
         return ranked(values, tables, alpha, surrogate, reduction)
+    path = values[: len(tables.sample.path)]
     if name == "lrt":
-        path = values[: ranking.length + 1]
-        return reduce(applied(surrogate, path[1:] - path[:-1]), reduction)
+        terms = applied(surrogate, path[tables.followed + 1] - path[tables.followed])
+        return reduce(terms, reduction, tables.length, tables.sample.neighbours)
     if name == "l2":
-        return squared(values, tables, reduction)
+        terms = (path - tables.cost_to_goal) ** 2
+        return reduce(terms, reduction, tables.length + 1, tables.sample.one)
     return bellman(values, tables, reduction)
 
 
 def violations(
-    values: Tensor, ranking: Ranking, alpha: float, beta: float, later_on_path: bool = False
+    values: Tensor,
+    ranking: Ranking,
+    alpha: float,
+    beta: float,
+    later_on_path: bool = False,
+    sample: Sample | None = None,
 ) -> tuple[int, int]:
-    """The 0-1 loss: how many pairs are violated, a tie being a violation, and how many there are.
+    """The 0-1 loss: how many pairs are violated, a tie being a violation, and how many there are, in a sample if there
+    is one.
 
     With `later_on_path` all pairs of the definition of a perfect ranking, else those of the ranking losses.
     """
+    sample = sample or whole(ranking)
+    place = sample.places(len(ranking.states))
+    steps = sample.path[sample.path > 0]
+    entries = np.flatnonzero((place[ranking.open_state] >= 0) & (later_on_path | ~ranking.open_later_on_path))
     f = beta * values.detach().numpy().astype(np.float64)
-    chosen = alpha * ranking.path_g[1:].astype(np.float64) + f[1 : ranking.length + 1]
-    others = alpha * ranking.open_g.astype(np.float64) + f[ranking.open_state]
-    pairs = ranking.in_open_list(later_on_path)
+    chosen = alpha * ranking.path_g[steps].astype(np.float64) + f[place[steps]]
+    others = alpha * ranking.open_g[entries].astype(np.float64) + f[place[ranking.open_state[entries]]]
+    pairs = ranking.open_at(steps, entries)
     return int((pairs & ~(others > chosen[:, None])).sum()), int(pairs.sum())
 
 
@@ -75,20 +92,26 @@ def check(name: str, known: tuple[str, ...], what: str) -> None:
 
 
 class Tables:
-    """What the losses need of a ranking beside the values, made once."""
+    """What the losses need of a ranking, or of a sample of its states, beside the values."""
 
-    def __init__(self, ranking: Ranking, dtype: torch.dtype):
-        self.length = ranking.length
-        self.dtype = dtype
-        self.cost_to_goal = torch.from_numpy(ranking.cost_to_goal).to(dtype)
-        compared = ranking.in_open_list(later_on_path=False)
+    def __init__(self, ranking: Ranking, dtype: torch.dtype, sample: Sample):
+        self.length, self.dtype, self.sample = ranking.length, dtype, sample
+        path = sample.path
+        place = sample.places(len(ranking.states))
+        self.cost_to_goal = torch.from_numpy(ranking.cost_to_goal[path]).to(dtype)
+        self.followed = torch.from_numpy(np.flatnonzero(np.diff(path) == 1))
+        steps = path[path > 0]
+        entries = np.flatnonzero((place[ranking.open_state] >= 0) & ~ranking.open_later_on_path)
+        compared = ranking.open_at(steps, entries)
         used = compared.any(axis=0)
-        self.compared = compared[:, used]
-        self.pairs = int(self.compared.sum())
-        self.pairs_of_step = torch.from_numpy(self.compared.sum(axis=1)).clamp(min=1)
-        self.other = torch.from_numpy(ranking.open_state[used].astype(np.int64))
-        self.path_g, self.open_g = ranking.path_g[1:], ranking.open_g[used]
-        self.child, self.child_cost = padded_children(ranking, dtype)
+        self.compared, entries = compared[:, used], entries[used]
+        pairs = ranking.pairs_of_steps()
+        self.pairs = int(pairs.sum())
+        self.pairs_of_step = torch.from_numpy(pairs[steps - 1]).clamp(min=1)
+        self.chosen = torch.from_numpy(place[steps])
+        self.other = torch.from_numpy(place[ranking.open_state[entries]])
+        self.path_g, self.open_g = ranking.path_g[steps], ranking.open_g[entries]
+        self.child, self.child_cost = padded_children(ranking, path[path < ranking.length], place, dtype)
         self.differences: dict[float, Tensor] = {}
 
     def difference(self, alpha: float) -> Tensor:
@@ -101,36 +124,41 @@ class Tables:
         return found
 
 
-def padded_children(ranking: Ranking, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The children of s_0 … s_{l-1} and what they cost as matrices; the rest of a row costs infinity."""
-    counts = np.diff(ranking.child_offsets)
-    child = np.zeros((ranking.length, counts.max()), np.int64)
+def padded_children(
+    ranking: Ranking, expanded: np.ndarray, place: np.ndarray, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Places of the children of these states and what they cost as matrices; the rest of a row costs infinity."""
+    first, counts = ranking.child_offsets[expanded], np.diff(ranking.child_offsets)[expanded]
+    child = np.zeros((len(expanded), counts.max(initial=1)), np.int64)
     cost = np.full(child.shape, np.inf)
     there = np.arange(child.shape[1]) < counts[:, None]
-    child[there] = ranking.child_state
-    cost[there] = ranking.child_cost
+    rows = (first[:, None] + np.arange(child.shape[1]))[there]
+    child[there] = place[ranking.child_state[rows]]
+    cost[there] = ranking.child_cost[rows]
     return torch.from_numpy(child), torch.from_numpy(cost).to(dtype)
 
 
 _tables: WeakKeyDictionary[Ranking, dict[torch.dtype, Tables]] = WeakKeyDictionary()
 
 
-def tables_of(ranking: Ranking, dtype: torch.dtype) -> Tables:
+def tables_of(ranking: Ranking, dtype: torch.dtype, sample: Sample | None = None) -> Tables:
+    """Made once for all states, and for each sample."""
+    if sample is not None:
+        return Tables(ranking, dtype, sample)
     known = _tables.setdefault(ranking, {})
     if dtype not in known:
-        known[dtype] = Tables(ranking, dtype)
+        known[dtype] = Tables(ranking, dtype, whole(ranking))
     return known[dtype]
 
 
 def ranked(values: Tensor, tables: Tables, alpha: float, surrogate: str, reduction: str) -> Tensor:
     if tables.pairs == 0:
         return 0 * values.sum()
-    chosen = values[1 : tables.length + 1]
-    r = chosen[:, None] - values[tables.other] + tables.difference(alpha)
+    r = values[tables.chosen][:, None] - values[tables.other] + tables.difference(alpha)
     terms = applied(surrogate, r)
     if reduction == "steps":
-        return (terms.sum(dim=1) / tables.pairs_of_step).mean()
-    return terms.sum() / tables.pairs if reduction == "mean" else terms.sum()
+        return reduce(terms.sum(dim=1) / tables.pairs_of_step, "mean", tables.length, tables.sample.across)
+    return reduce(terms, reduction, tables.pairs, tables.sample.across)
 
 
 def applied(surrogate: str, r: Tensor) -> Tensor:
@@ -139,19 +167,18 @@ def applied(surrogate: str, r: Tensor) -> Tensor:
     return softplus(r, threshold=40)  # beyond it log(1 + exp(r)) is r, in double precision too
 
 
-def reduce(terms: Tensor, reduction: str) -> Tensor:
-    return terms.sum() if reduction == "sum" else terms.mean()
-
-
-def squared(values: Tensor, tables: Tables, reduction: str) -> Tensor:
-    return reduce((values[: tables.length + 1] - tables.cost_to_goal) ** 2, reduction)
+def reduce(terms: Tensor, reduction: str, count: int, weight: float) -> Tensor:
+    """`count` is how many terms the whole sum has; of a sample of them each counts `weight` times."""
+    total = terms.sum() * weight
+    return total if reduction == "sum" else total / max(count, 1)
 
 
 def bellman(values: Tensor, tables: Tables, reduction: str) -> Tensor:
     """The goal is never expanded, so it has bounds (0) but no children to look at."""
-    path = values[: tables.length + 1]
+    path, one = values[: len(tables.cost_to_goal)], tables.sample.one
     best = (values[tables.child] + tables.child_cost).min(dim=1).values
-    progress = torch.relu(best - path[:-1])
+    progress = torch.relu(best - path[: len(best)])
     below = torch.relu(tables.cost_to_goal - path)
     above = torch.relu(path - 2 * tables.cost_to_goal)
-    return reduce(progress, reduction) + reduce(below, reduction) + reduce(above, reduction)
+    bounds = reduce(below, reduction, tables.length + 1, one) + reduce(above, reduction, tables.length + 1, one)
+    return reduce(progress, reduction, tables.length, one) + bounds

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 
@@ -44,37 +42,19 @@ class Ranking:
 
     def in_open_list(self, later_on_path: bool = True) -> np.ndarray:
         """A matrix (l, m): the row of step i says which entries are in the open list then, or count in the losses."""
-        step = np.arange(1, self.length + 1, dtype=np.int32)[:, None]
-        there = (self.open_from <= step) & (step < self.open_until)
+        there = self.open_at(np.arange(1, self.length + 1), np.arange(len(self.open_state)))
         return there if later_on_path else there & ~self.open_later_on_path
 
-    def window(self, first: int, last: int) -> Ranking:
-        """The same from s_first to s_last, for a search that begins with s_first and knows nothing from before."""
-        kept = (self.open_from > first) & (self.open_from <= last)
-        rows = slice(self.child_offsets[first], self.child_offsets[last])
-        path = np.arange(first, last + 1)
-        used = np.union1d(self.open_state[kept], self.child_state[rows])
-        order = np.concatenate([path, np.setdiff1d(used, path)])
-        number = np.full(len(self.states), -1, np.int32)
-        number[order] = np.arange(len(order))
-        offsets = self.child_offsets[first : last + 1] - self.child_offsets[first]
-        return Ranking(
-            states=self.states[order],
-            length=last - first,
-            path_g=self.path_g[first : last + 1] - self.path_g[first],
-            cost_to_goal=self.cost_to_goal[first : last + 1],
-            open_state=number[self.open_state[kept]],
-            open_from=self.open_from[kept] - np.int32(first),
-            open_until=np.minimum(self.open_until[kept], last + 1).astype(np.int32) - np.int32(first),
-            open_g=self.open_g[kept] - self.path_g[first],
-            open_later_on_path=self.open_later_on_path[kept],
-            child_offsets=offsets,
-            child_state=number[self.child_state[rows]],
-            child_cost=self.child_cost[rows],
-            action_offsets=offsets,
-            action=self.action[rows],
-            chosen=self.chosen[first:last],
-        )
+    def open_at(self, steps: np.ndarray, entries: np.ndarray) -> np.ndarray:
+        """The same for these steps, counted from 1, and these entries."""
+        return (self.open_from[entries] <= steps[:, None]) & (steps[:, None] < self.open_until[entries])
+
+    def pairs_of_steps(self) -> np.ndarray:
+        """How many entries count in the losses at each of the steps 1 … l."""
+        counted = ~self.open_later_on_path
+        changes = np.bincount(self.open_from[counted], minlength=self.length + 2)
+        changes -= np.bincount(self.open_until[counted], minlength=self.length + 2)
+        return np.cumsum(changes)[1 : self.length + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,47 +88,16 @@ class EntryRanking:
         """The operators of each state."""
         return Rows(self.action_offsets, self.action)
 
-    def window(self, first: int, last: int) -> EntryRanking:
-        """The same from s_first to s_last. An action that leads to a state of the plan outside of the window is said to
-        lead to the nearest one in it."""
-        steps = self.first_step[self.length + 1 :]
-        detours = self.length + 1 + np.flatnonzero((steps > first) & (steps <= last))
-        states = np.concatenate([np.arange(first, last + 1), detours])
+    def rows_of(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of actions of these states one after the other: where each begins, and which actions there are."""
         lengths = np.diff(self.action_offsets)[states]
-        lengths[last - first] = 0  # where the window ends
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        rows = np.arange(offsets[-1]) + np.repeat(self.action_offsets[states] - offsets[:-1], lengths)
-        leads_to = self.leads_to[rows]
-        nearest = np.clip(leads_to, first, last) - first
-        return EntryRanking(
-            states=self.states[states],
-            length=last - first,
-            g=self.g[states] - self.g[first],
-            cost_to_goal=self.cost_to_goal[first : last + 1],
-            first_step=self.first_step[states] - np.int32(first),
-            action_offsets=offsets,
-            action=self.action[rows],
-            action_cost=self.action_cost[rows],
-            leads_to=np.where(leads_to < 0, -1, nearest).astype(np.int32),
-            chosen=self.chosen[first:last],
-        )
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return offsets, np.arange(offsets[-1]) + np.repeat(self.action_offsets[states] - offsets[:-1], lengths)
 
-
-AnyRanking = TypeVar("AnyRanking", Ranking, EntryRanking)
-
-
-def window_count(length: int, most: int) -> int:
-    """How many pieces with at most `most` steps a plan is cut into; 0: one."""
-    return -(-length // most) if most else 1
-
-
-def windows(ranking: AnyRanking, most: int) -> list[AnyRanking]:
-    """A long plan in pieces of about the same length, none with more than `most` steps; 0: the whole plan."""
-    count = window_count(ranking.length, most)
-    if count == 1:
-        return [ranking]
-    ends = [round(i * ranking.length / count) for i in range(count + 1)]
-    return [ranking.window(first, last) for first, last in pairwise(ends)]
+    def off_plan(self) -> np.ndarray:
+        """Of each state, how many of its actions lead to no state of the plan."""
+        counted = np.concatenate([[0], np.cumsum(self.leads_to < 0)])
+        return counted[self.action_offsets[1:]] - counted[self.action_offsets[:-1]]
 
 
 def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0, strays: Sequence[str] = ()) -> EntryRanking:

@@ -94,14 +94,21 @@ def apart(
     config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
 ) -> Iterator[Outcome]:
     """The same in several processes, here or in a cluster. One that fails is named, and the others go on."""
+    from planrank.learning.example_store import most_bytes
     from planrank.learning.trainer import Outcome
+    from planrank.learning.training_data import build_together
 
     tried = candidates(config)
+    memory = config.examples_memory
+    if config.cluster is None:
+        processes = config.jobs or 1
+        build_together(data, tried, processes, say)
+        memory = most_bytes(memory) // min(processes, len(tried)) // 2**20
     places = [place_of(candidate, folder, resume) for candidate in tried]
     source = config.data if config.domain in own_domains() else config.domain
     jobs = []
     for candidate, place in zip(tried, places, strict=True):
-        told = candidate.as_json() | {"out": str(place / MODEL)}
+        told = candidate.as_json() | {"out": str(place / MODEL), "examples_memory": memory}
         arguments = {"config": told, "place": str(place), "resume": resume}
         jobs.append(Job(f"{__name__}:train_candidate", arguments, reads=(source,), writes=(str(place),)))
     figures: dict[int, Figures | None] = {}

@@ -7,7 +7,7 @@ import math
 import platform
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from planrank.learning.config import TrainConfig
 from planrank.learning.examples import Example
 from planrank.learning.log import TrainingLog
 from planrank.learning.losses import SEARCH_OF_LOSS
+from planrank.learning.sampling import draw
 from planrank.learning.selection import Figures, figures_of
 from planrank.learning.trainable import Evaluated, Trainable
 from planrank.models.model import Model
@@ -48,7 +49,7 @@ class Outcome:
 def run(
     config: TrainConfig,
     signature: Signature,
-    examples: dict[str, Example],
+    examples: Mapping[str, Example],
     tasks: Sequence[Task],
     trainset_digest: str,
     folder: Path,
@@ -61,8 +62,7 @@ def run(
         state.load()
     log = TrainingLog(folder / "log.jsonl", config.tensorboard, folder.name, keep_until=state.step)
     means = Means(config)
-    with log, Progress(folder.name, config.steps) as progress:
-        progress.advance(state.step)
+    with log, Progress(folder.name, config.steps, done=state.step) as progress:
         while state.step < config.steps:
             name = names[instance_at(state.step, len(names), config.seed)]
             seen, objective = state.take_step(examples[name], name)
@@ -79,9 +79,14 @@ def run(
                 row = means.take()
                 log.write(state.step, state.seconds, **row)
                 state.save()
-                progress.show(", ".join(f"{key} {value:.3g}" for key, value in row.items() if value is not None))
+                progress.show(in_words(row))
     files.write_text(folder / "curves.svg", curves.drawing(folder.name, log.rows))
     return state.outcome(len(examples))
+
+
+def in_words(row: dict[str, float | None]) -> str:
+    """A line of the log."""
+    return ", ".join(f"{key.replace('_', ' ')} {value:.3g}" for key, value in row.items() if value is not None)
 
 
 def is_due(step: int, every: int, last: int) -> bool:
@@ -121,13 +126,17 @@ class TrainingState:
 
     def take_step(self, example: Example, name: str) -> tuple[Evaluated, float]:
         """Learn from one example; what the network saw in it and the loss before the step."""
-        config = self.config
-        seen = self.network(example, variation_at(self.step, self.count))
+        config, sample = self.config, None
+        if config.states_per_step:
+            rng = np.random.default_rng([config.seed, self.step])
+            sample = draw(example.ranking, config.loss, config.states_per_step, rng)
+        seen = self.network(example, variation_at(self.step, self.count), sample)
         objective = seen.loss(config.loss, surrogate=config.surrogate, reduction=config.reduction)
         self.optimizer.zero_grad()
         objective.backward()
         value = objective.item()
-        if not (math.isfinite(value) and torch.isfinite(self.gradient).all()):
+        # The sum is finite unless some gradient is not, or sums are too large; that is the cheaper question.
+        if not (math.isfinite(value) and (self.gradient.sum().isfinite() or torch.isfinite(self.gradient).all())):
             raise self.not_finite(value, name)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate_at(self.step, config)

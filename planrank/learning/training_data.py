@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from planrank.console import Progress, track
 from planrank.errors import PlanrankError
 from planrank.files import write_text
 from planrank.learning.config import TrainConfig
-from planrank.learning.examples import Example, cached_examples
+from planrank.learning.example_store import ExampleStore, most_bytes
+from planrank.learning.examples import Example, cached_example, example_file
 from planrank.models import families
 from planrank.models.signature import Signature
+from planrank.parallel.pool import REHEARSAL, Job, Pool
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
 from planrank.problems.labelled_plans import LabelledPlan, labelled
 from planrank.problems.labelling import Outcome, label
@@ -141,21 +144,65 @@ def write_record(file: Path, terms: dict[str, Any], failed: dict[str, str]) -> N
     write_text(file, json.dumps({"terms": terms, "failed": failed}, indent=1) + "\n")
 
 
-def examples_of(data: TrainingData, config: TrainConfig, say: Callable[[str], None]) -> dict[str, Example]:
-    """By the name of the problem. One that cannot be made is named and left out. Plans with more steps than the window
-    make several."""
-    options: dict[str, Any] = {"path_only": config.loss in PATH_LOSSES, "window": config.window}
-    options["detours"] = config.detours if config.loss in RANKING_LOSSES else 0
-    found, reason = {}, ""
+def example_options(config: TrainConfig) -> dict[str, Any]:
+    """What examples depend on beside the plan and the network."""
+    detours = config.detours if config.loss in RANKING_LOSSES else 0
+    return {"path_only": config.loss in PATH_LOSSES, "detours": detours}
+
+
+def examples_of(data: TrainingData, config: TrainConfig, say: Callable[[str], None]) -> ExampleStore:
+    """By the name of the problem. Those not yet on disk are built; one that cannot be is named and left out."""
+    found, reason = ExampleStore(most_bytes(config.examples_memory)), ""
     for instance, plan in track(data.training, "examples"):
-        try:
-            examples = cached_examples(instance.domain, instance.problem, plan.steps, config.architecture, **options)
-        except PlanrankError as e:
-            reason = e.message
-            say(f"{instance.plan_file}: {reason}; left out")
-            continue
-        for i, example in enumerate(examples):
-            found[str(instance.problem) + (f" (part {i + 1})" if len(examples) > 1 else "")] = example
+        asked = (instance.domain, instance.problem, plan.steps, config.architecture)
+        make = partial(cached_example, *asked, **example_options(config))
+        file = example_file(*asked, **example_options(config))
+        if not file.exists():
+            try:
+                example = make()
+            except PlanrankError as e:
+                reason = e.message
+                say(left_out(instance, reason))
+                continue
+            if not file.exists():  # it could not be written
+                make = partial(same, example)
+        found.add(str(instance.problem), make)
     if not found:
         raise PlanrankError(f"no plan can be learned from: {reason}", file=str(data.training[0][0].problem.parent))
     return found
+
+
+def same(example: Example) -> Example:
+    return example
+
+
+def left_out(instance: Instance, reason: str) -> str:
+    return f"{instance.plan_file}: {reason}; left out"
+
+
+def build_together(data: TrainingData, configs: list[TrainConfig], processes: int, say: Callable[[str], None]) -> None:
+    """Build the examples of all these runs in several processes, so that each run finds them on disk."""
+    jobs: dict[Path, tuple[Instance, Job]] = {}
+    for config in configs:
+        for instance, plan in data.training:
+            file = example_file(
+                instance.domain, instance.problem, plan.steps, config.architecture, **example_options(config)
+            )
+            if file not in jobs and not file.exists():
+                told = {"domain": str(instance.domain), "problem": str(instance.problem), "steps": plan.steps}
+                arguments = told | {"config": config.as_json()}
+                jobs[file] = instance, Job(f"{__name__}:build_one", arguments)
+    if not jobs:
+        return
+    instances, asked = zip(*jobs.values(), strict=True)
+    with Progress("examples", len(asked)) as progress:
+        for number, answer in Pool(processes, REHEARSAL).map(asked):
+            progress.advance()
+            if answer.error is not None:
+                say(left_out(instances[number], answer.error.message))
+
+
+def build_one(domain: str, problem: str, steps: list[str], config: dict[str, Any]) -> None:
+    """A job: the example of a plan, which stays on disk."""
+    asked = TrainConfig(**config)
+    cached_example(Path(domain), Path(problem), steps, asked.architecture, **example_options(asked))

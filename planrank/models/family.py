@@ -62,6 +62,7 @@ class Family(ABC):
     architecture_type: ClassVar[type] = NoOptions
     signature_type: ClassVar[type[Signature]] = Signature
     grid: ClassVar[list[dict[str, Any]]] = [{}]
+    takes_parts: ClassVar[bool] = False  # whether there is `prepare_part`; if not, a step looks at whole examples
     selection: ClassVar[list[dict[str, Any]]] = [{}]
 
     @abstractmethod
@@ -120,6 +121,10 @@ class Family(ABC):
 
         tensors = {name: torch.from_numpy(array) for name, array in encoded.items()}
         return {name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors.items()}
+
+    def prepare_part(self, encoded: Arrays, architecture: Any, dtype: Any, states: np.ndarray, number: int) -> Any:
+        """As `varied(prepare(…), number)`, of some of the states only, in this order; made anew for every step."""
+        raise NotImplementedError
 
 
 def check_scores_actions(model: Model) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,11 @@ class Statistics:
     best_h: float = math.inf
     states: int = 0
     state_bytes: int = 0
+
+    def __add__(self, later: Statistics) -> Statistics:
+        """Of a search and of another after it, whose states are those in memory."""
+        added = ("expanded", "evaluated", "generated", "reopened", "dead_ends")
+        return replace(later, **{name: getattr(self, name) + getattr(later, name) for name in added})
 
 
 class Search:
@@ -74,6 +80,15 @@ class Search:
         self.has_entries = self.ranks_actions or name == "lazy"
         options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
         self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
+
+    @classmethod
+    def below(cls, task: Task, windows: Any, name: str, weight: float, limits: Limits) -> Search:
+        """A search for anything cheaper than a plan that is held by Julia as `windows`."""
+        search = cls.__new__(cls)
+        search.task, search.limits, search.batch = task, limits, 1
+        search.takes_policy = search.ranks_actions = search.has_entries = False
+        search.handle = julia.call_long("search_below", windows, name, weight, limits.memory)
+        return search
 
     @property
     def status(self) -> str:

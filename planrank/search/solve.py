@@ -132,13 +132,22 @@ class Attempt:
         self.began = time.time()
 
     def run(self, domain: Source, problem: Source, shorten: bool, options: dict[str, Any]) -> None:
+        forward = self.first_search(domain, problem, options)
+        if forward is None:
+            return
+        if self.status == "solved":
+            self.steps = forward.needed_plan(self.limits) if shorten else forward.plan()
+        forward.release()
+
+    def first_search(self, domain: Source, problem: Source, options: dict[str, Any]) -> Search | None:
+        """The search when it has ended; None if there was nothing to search for."""
         self.task = task = load(domain, problem, self.limits)
         seconds = f"parsed in {task.parse_seconds:.3f} s, grounded in {task.ground_seconds:.3f} s"
         console.detail(f"{task.fact_count} facts, {task.operator_count} actions, {seconds}")
         self.began = time.time()
         if task.goal_count == 0:
             self.status, self.reason = "unsolvable", "the goal cannot be reached even if nothing is ever made false"
-            return
+            return None
         self.guide = self.guide or fitting_guide(task, self.search, self.rank)
         forward = Search(task, self.search, rank=self.guide.rank(self.search), limits=self.limits, **options)
         try:
@@ -146,9 +155,7 @@ class Attempt:
             self.status, self.reason = drive(forward, evaluator, self.limits, self.progress, self.began)
         finally:
             self.counters = forward.statistics()
-        if self.status == "solved":
-            self.steps = forward.needed_plan(self.limits) if shorten else forward.plan()
-        forward.release()
+        return forward
 
     def result(self, started: float) -> Result:
         search_seconds = time.time() - self.began

@@ -38,6 +38,7 @@ class GridFamily(Family):
     architecture_type = GridArchitecture
     signature_type = GridSignature
     grid: ClassVar[list[dict[str, Any]]] = [{"network": "small"}, {"network": "coat"}]
+    takes_parts = True
 
     def signature(self, task: Task) -> GridSignature:
         return signature_of(task, view_of(task))
@@ -88,17 +89,17 @@ class GridFamily(Family):
         return found
 
     def prepare(self, encoded: Arrays, architecture: GridArchitecture, dtype: Any) -> Prepared:
-        import torch
+        lengths = encoded.get("lengths", np.zeros(0, np.int32))
+        turns = range(TURNS if architecture.copies else 1)
+        return Prepared([tensors_of(seen_in_turn(encoded, turn), dtype) for turn in turns], lengths, dtype)
 
-        common = {name: array for name, array in encoded.items() if name[0].isalpha()}
-        lengths = common.pop("lengths", np.zeros(0, np.int32))
-        turns = []
-        for turn in range(TURNS if architecture.copies else 1):
-            prefix = f"{turn}."
-            own = {name.removeprefix(prefix): a for name, a in encoded.items() if name.startswith(prefix)}
-            tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in (common | own).items()}
-            turns.append({name: t.to(dtype) if t.is_floating_point() else t.long() for name, t in tensors.items()})
-        return Prepared(turns, lengths, dtype)
+    def prepare_part(
+        self, encoded: Arrays, architecture: GridArchitecture, dtype: Any, states: np.ndarray, number: int
+    ) -> Prepared:
+        """In one orientation only."""
+        own = part_of(seen_in_turn(encoded, number % (TURNS if architecture.copies else 1)), states)
+        lengths = own.pop("lengths", np.zeros(0, np.int32))
+        return Prepared([tensors_of(own, dtype)], lengths, dtype)
 
     def varied(self, inputs: Prepared, number: int) -> Prepared:
         return Prepared(inputs.turns, inputs.lengths, inputs.dtype, number % len(inputs.turns))
@@ -145,6 +146,39 @@ def actions_of(task: Task, actions: Rows) -> Arrays:
         "kind": kinds_of_operators(task)[actions.values],
         "of_state": np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
     }
+
+
+def seen_in_turn(encoded: Arrays, turn: int) -> Arrays:
+    """What is the same in all orientations, and what is of this one."""
+    prefix = f"{turn}."
+    own = {name.removeprefix(prefix): array for name, array in encoded.items() if name.startswith(prefix)}
+    return {name: array for name, array in encoded.items() if name[0].isalpha()} | own
+
+
+def part_of(seen: Arrays, states: np.ndarray) -> Arrays:
+    """The same of some of the states only, in this order."""
+    place = np.full(int(seen["states"][0]), -1, np.int32)
+    place[states] = np.arange(len(states), dtype=np.int32)
+    kept = np.flatnonzero(place[seen["state"]] >= 0)
+    found = seen | {"states": np.array([len(states)], np.int32), "state": place[seen["state"][kept]]}
+    found |= {name: seen[name][kept] for name in ("index", "number")}
+    if "agents" in seen:
+        found["agents"] = seen["agents"][states]
+    if "lengths" in seen:
+        first = np.cumsum(seen["lengths"]) - seen["lengths"]
+        rows = np.concatenate(
+            [np.arange(a, a + n) for a, n in zip(first[states], seen["lengths"][states], strict=True)]
+        )
+        found |= {name: seen[name][rows] for name in ("kind", "cells")}
+        found |= {"lengths": seen["lengths"][states], "of_state": place[seen["of_state"][rows]]}
+    return found
+
+
+def tensors_of(arrays: Arrays, dtype: Any) -> dict[str, Any]:
+    import torch
+
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items() if name != "lengths"}
+    return {name: t.to(dtype) if t.is_floating_point() else t.long() for name, t in tensors.items()}
 
 
 def checked_view(task: Task, shape: GridArchitecture) -> View:

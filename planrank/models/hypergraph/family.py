@@ -11,6 +11,7 @@ from planrank.limits import Limits
 from planrank.models.family import Arrays, Family, ScoredActions
 from planrank.models.hypergraph.architecture import GRID, SELECTION, Architecture, weight_shapes
 from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
+from planrank.models.hypergraph.parts_of_states import parts_of_states
 from planrank.models.hypergraph.scorer import HypergraphScorer
 from planrank.models.hypergraph.signature import HypergraphSignature, signature_of
 from planrank.models.model import Model
@@ -22,6 +23,7 @@ class HypergraphFamily(Family):
     architecture_type = Architecture
     signature_type = HypergraphSignature
     grid = GRID
+    takes_parts = True
     selection = SELECTION
 
     def signature(self, task: Task) -> HypergraphSignature:
@@ -42,7 +44,7 @@ class HypergraphFamily(Family):
                 weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
         # What is pooled is never negative, so a hidden unit whose weights sum to less than zero may be zero for all
         # states. Every other one sums to more, or a small network could be born dead.
-        if architecture.value != "facts":
+        if architecture.value == "pooled":
             hidden = weights["head.hidden.map"]
             hidden[:, ::2] *= np.where(hidden[:, ::2].sum(axis=0) < 0, -1, 1)
         return weights
@@ -55,7 +57,8 @@ class HypergraphFamily(Family):
         finder = PartsFinder(task, architecture)
         finder.add(task, states, actions)
         numbers, features = (np.array(part) for part in finder.take_flat())
-        return {"numbers": numbers, "features": features} | finder.layouts.arrays
+        count = np.array([len(states)], np.int32)
+        return {"states": count, "numbers": numbers, "features": features} | finder.layouts.arrays
 
     def parts(self, encoded: Arrays, architecture: Architecture) -> Parts:
         layouts = Layouts(encoded["layout_kinds"], encoded["layout_offsets"], encoded["layout_slots"])
@@ -65,6 +68,14 @@ class HypergraphFamily(Family):
         from planrank.models.hypergraph.torch_arithmetic import prepare
 
         return prepare(self.parts(encoded, architecture), architecture, dtype)
+
+    def prepare_part(
+        self, encoded: Arrays, architecture: Architecture, dtype: Any, states: np.ndarray, number: int
+    ) -> Any:
+        from planrank.models.hypergraph.torch_arithmetic import prepare
+
+        parts = parts_of_states(self.parts(encoded, architecture), int(encoded["states"][0]), states)
+        return prepare(parts, architecture, dtype)
 
     def forward(self, model: Model, weights: Any, inputs: Any) -> tuple[Any, Any]:
         """In training; the scorer has its own way in search."""

@@ -1,8 +1,9 @@
 """The network itself, written once over two kinds of arithmetic: NumPy for search, PyTorch for training.
 
 `arithmetic` does what differs: `select` takes rows of a table by number, `pool` reduces lists of rows, `store` makes
-the table of a layer from blocks of rows, `features` gives the features of edges. Row 0 of every table is zero and
-stands for nothing. All entries of tables are at least zero, so zero is neutral for the maximum too.
+the table of a layer from blocks of rows, `map_edges` and `map_vertices` are dense maps of rows of tables that stand
+side by side. Row 0 of every table is zero and stands for nothing. All entries of tables are at least zero, so zero is
+neutral for the maximum too.
 """
 
 from __future__ import annotations
@@ -38,50 +39,59 @@ def forward(
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
-    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, shape))], widths[0])
+    first = arithmetic.first_vertices(parts, shape)
+    vertices = arithmetic.store("vertices", 0, [(None, first)], widths[0])
+    if shape.value == "held":
+        # 1 for what holds or is a goal. Of other facts larger problems may have very many more.
+        rest = (1 - first[:, 0:1]) * (1 - first[:, 1:2]) * (1 - first[:, 2:3])
+        counts = arithmetic.store("counts", 0, [(None, 1 - rest)], 1)
     for number, layer in enumerate(parts.layers):
         name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
         for group in layer.edges:
-            inputs = edge_inputs(arithmetic, vertices, group, widths[number])
-            rows = arithmetic.relu(dense(weights, f"{name}.edge{group.kind}", inputs))
-            blocks.append((group.ids, rows))
+            rows = arithmetic.map_edges(weights, f"{name}.edge{group.kind}", vertices, group)
+            blocks.append((group.ids, arithmetic.relu(rows)))
         messages = arithmetic.store("messages", number, blocks, shape.dim)
         pooled = arithmetic.pool(messages, layer.bags, shape.messages)
         bags = arithmetic.store("bags", number, [(None, pooled)], len(shape.messages) * shape.dim)
         blocks = []
         for group in layer.vertices:
-            columns = [arithmetic.select(bags, group.bags)]
-            if shape.residual:
-                columns.append(arithmetic.select(vertices, group.before))
-            rows = arithmetic.concat(columns)
+            before = vertices if shape.residual else None
             if shape.mixing:
-                rows = arithmetic.relu(dense(weights, f"{name}.vertex{group.kind}", rows))
+                rows = arithmetic.map_vertices(weights, f"{name}.vertex{group.kind}", bags, before, group)
+                rows = arithmetic.relu(rows)
                 if shape.shared and number > 0:
-                    rows = (rows + columns[1]) * SHARED_SCALE
+                    rows = (rows + arithmetic.select(vertices, group.before)) * SHARED_SCALE
             else:
-                rows = arithmetic.widen(rows, widths[number + 1])
+                rows = arithmetic.widen(arithmetic.side_by_side(bags, before, group), widths[number + 1])
             blocks.append((group.ids, rows))
+        if shape.value == "held":
+            before = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
+            counts = arithmetic.store("counts", number + 1, before, 1)
+        if shape.value == "held" and number + 1 == shape.layers:
+            rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, before, strict=True)]
+            counted = arithmetic.store("counted", 0, rows, widths[-1])
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
-    pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
-    pooled = pooled.reshape(-1, len(signature.predicates), len(shape.poolings), widths[-1])
+    if shape.poolings:
+        pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
+        pooled = pooled.reshape(-1, len(signature.predicates), len(shape.poolings), widths[-1])
 
     def seen(kinds: tuple[str, ...]) -> Any:
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    values = 0
-    if shape.value != "pooled":
-        values = (seen(("sum",)) @ weights["head.facts.map"])[:, 0]
-    if shape.value != "facts":
-        hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
-        values = values + dense(weights, "head.value", hidden)[:, 0]
+    if shape.value == "held":
+        read = arithmetic.pool(counted, parts.readout, ("sum",)).reshape(-1, len(signature.predicates) * widths[-1])
+    elif shape.value == "sum":
+        read = seen(("sum",))
+    else:
+        read = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
+    values = dense(weights, "head.value", read)[:, 0]
     if not shape.scores_actions:
         return values, None
     blocks = []
     for group in parts.actions.groups:
-        inputs = edge_inputs(arithmetic, vertices, group, widths[-1])
-        blocks.append((group.ids, dense(weights, f"action{group.kind}", inputs)))
+        blocks.append((group.ids, arithmetic.map_edges(weights, f"action{group.kind}", vertices, group)))
     actions = arithmetic.store("actions", 0, blocks, shape.dim)
     # What an action is does not depend on the rest of the state, so that is added after the distinct ones are known.
     context = arithmetic.relu(dense(weights, "actions.context", seen(shape.context))) @ weights["actions.state.map"]
@@ -90,20 +100,5 @@ def forward(
     return values, (rows @ weights["actions.score.map"])[:, 0]
 
 
-def edge_inputs(arithmetic: Any, vertices: Any, group: Any, width: int) -> Any:
-    """The facts of each edge or action by literal, and its features."""
-    facts = arithmetic.select(vertices, group.tails)
-    if group.slots is not None:
-        facts = summed_by_slot(arithmetic, facts, group.slots, width)
-    return arithmetic.concat([facts, arithmetic.features(group.features)])
-
-
 def dense(weights: Any, name: str, inputs: Any) -> Any:
     return inputs @ weights[f"{name}.map"] + weights[f"{name}.bias"]
-
-
-def summed_by_slot(arithmetic: Any, tails: Any, slots: np.ndarray, width: int) -> Any:
-    """Add up the facts of each literal, so that every literal has one place again."""
-    select = arithmetic.constant(slots[None, :] == np.arange(slots.max() + 1)[:, None], tails)
-    summed = select @ tails.reshape(-1, len(slots), width)
-    return summed.reshape(len(tails), -1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from planrank.models.family import Arrays
 from planrank.models.hypergraph.architecture import Architecture
-from planrank.models.hypergraph.distinct_parts import Multisets, Parts
-from planrank.models.hypergraph.network import vertex_features
+from planrank.models.hypergraph.distinct_parts import EdgeGroup, Multisets, Parts, VertexGroup
+from planrank.models.hypergraph.network import dense, vertex_features
 
 # Rows with their numbers in a table; None: the next ones.
 Blocks = list[tuple[np.ndarray | None, np.ndarray]]
@@ -68,20 +69,26 @@ class NumpyArithmetic:
         width = table.shape[1] * (ids.shape[1] if ids.ndim == 2 else 1)
         return table.take(ids, axis=0).reshape(len(ids), width)
 
-    def features(self, ids: np.ndarray) -> np.ndarray:
-        return self.edge_features.rows[ids]
+    def map_edges(self, weights: Arrays, name: str, vertices: np.ndarray, group: EdgeGroup) -> np.ndarray:
+        facts = self.select(vertices, group.tails)
+        if group.slots is not None:
+            facts = summed_by_slot(facts, group.slots, vertices.shape[1])
+        return dense(weights, name, np.concatenate([facts, self.edge_features.rows[group.features]], axis=1))
 
-    def concat(self, parts: list[np.ndarray]) -> np.ndarray:
-        return np.concatenate(parts, axis=1)
+    def map_vertices(
+        self, weights: Arrays, name: str, bags: np.ndarray, before: np.ndarray | None, group: VertexGroup
+    ) -> np.ndarray:
+        return dense(weights, name, self.side_by_side(bags, before, group))
+
+    def side_by_side(self, bags: np.ndarray, before: np.ndarray | None, group: VertexGroup) -> np.ndarray:
+        arriving = self.select(bags, group.bags)
+        return arriving if before is None else np.concatenate([arriving, self.select(before, group.before)], axis=1)
 
     def relu(self, rows: np.ndarray) -> np.ndarray:
         return np.maximum(rows, 0, out=rows)
 
     def widen(self, rows: np.ndarray, width: int) -> np.ndarray:
         return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
-
-    def constant(self, array: np.ndarray, like: np.ndarray) -> np.ndarray:
-        return array.astype(like.dtype)
 
     def pool(self, table: np.ndarray, lists: Multisets, kinds: tuple[str, ...]) -> np.ndarray:
         width = table.shape[1]
@@ -102,3 +109,9 @@ class NumpyArithmetic:
                     reduced /= np.add.reduceat(counts, starts)[:, None]
             pooled[full, place * width : (place + 1) * width] = reduced
         return pooled
+
+
+def summed_by_slot(tails: np.ndarray, slots: np.ndarray, width: int) -> np.ndarray:
+    """Add up the facts of each literal, so that every literal has one place again."""
+    select = (slots[None, :] == np.arange(slots.max() + 1)[:, None]).astype(tails.dtype)
+    return (select @ tails.reshape(-1, len(slots), width)).reshape(len(tails), -1)

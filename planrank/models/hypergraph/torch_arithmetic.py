@@ -1,12 +1,7 @@
-"""The network over PyTorch, for training: one flat vector of weights, gradients by sparse products.
-
-What depends on the example alone is prepared once. Gathering rows is an index on the way forward and a sparse product
-on the way back, which is several times faster than PyTorch's own scatter.
-"""
+"""The network over PyTorch, for training. What depends on the example alone is prepared once."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -16,44 +11,19 @@ import torch
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.distinct_parts import EdgeGroup, Multisets, Parts, VertexGroup
 from planrank.models.hypergraph.network import vertex_features
-
-warnings.filterwarnings("ignore", message="Sparse (CSR|invariant)", category=UserWarning)
+from planrank.models.hypergraph.torch_rows import (
+    AddUp,
+    Select,
+    Selection,
+    Source,
+    Sums,
+    offsets_of,
+    row_map,
+    sums_back,
+    tensor,
+)
 
 MAX_COLUMNS = 8  # of a maximum taken column by column; longer lists are cut into pieces
-
-
-def sparse(
-    offsets: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int], dtype: torch.dtype
-) -> torch.Tensor:
-    starts, places = (torch.from_numpy(part.astype(np.int32)) for part in (offsets, columns))
-    return torch.sparse_csr_tensor(starts, places, torch.as_tensor(values, dtype=dtype), size=shape)
-
-
-def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-class Selection:
-    """Rows of a table by number; what flows back is summed for each row."""
-
-    def __init__(self, ids: np.ndarray, table_size: int, dtype: torch.dtype):
-        flat = ids.astype(np.int64).ravel()
-        self.count, self.columns = len(ids), ids.shape[1] if ids.ndim == 2 else 1
-        self.ids = torch.from_numpy(flat.astype(np.int32))
-        counts = np.bincount(flat, minlength=table_size)
-        order = np.argsort(flat, kind="stable")
-        self.back = sparse(offsets_of(counts), order, np.ones(len(flat)), (table_size, len(flat)), dtype)
-
-
-class Select(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, table: torch.Tensor, selection: Selection) -> torch.Tensor:
-        context.selection = selection
-        return table.index_select(0, selection.ids)
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return context.selection.back @ gradient, None
 
 
 class Pooling:
@@ -64,35 +34,21 @@ class Pooling:
         counts = lists.counts.astype(np.float64)
         self.count = len(lengths)
         rows = np.repeat(np.arange(self.count), lengths)
-        order = np.argsort(ids, kind="stable")
-        back_offsets = offsets_of(np.bincount(ids, minlength=table_size))
         self.products = {}
         for kind in kinds:
             if kind != "max":
                 totals = np.bincount(rows, counts, minlength=self.count)
                 weights = counts / totals[rows] if kind == "mean" else counts
-                there = sparse(offsets_of(lengths), ids, weights, (self.count, table_size), dtype)
-                back = sparse(back_offsets, rows[order], weights[order], (table_size, self.count), dtype)
-                self.products[kind] = (there, back)
-        self.maximum = Maximum(lengths, ids) if "max" in kinds else None
-
-
-class Product(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, table: torch.Tensor, there: torch.Tensor, back: torch.Tensor) -> torch.Tensor:
-        context.back = back
-        return there @ table
-
-    @staticmethod
-    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return context.back @ gradient, None, None
+                there = Sums(offsets_of(lengths), ids, torch.as_tensor(weights, dtype=dtype))
+                self.products[kind] = (there, sums_back(ids, rows, table_size, torch.as_tensor(weights, dtype=dtype)))
+        self.maximum = Maximum(lengths, ids, table_size) if "max" in kinds else None
 
 
 class Maximum:
     """The largest of each list, column by column: lists in pieces of few entries, the longest first, and the pieces'
     results as lists again, until each list is one piece."""
 
-    def __init__(self, lengths: np.ndarray, ids: np.ndarray):
+    def __init__(self, lengths: np.ndarray, ids: np.ndarray, table_size: int):
         starts = offsets_of(lengths)[:-1]
         pieces = -(-lengths // MAX_COLUMNS)
         owner = np.repeat(np.arange(len(lengths)), pieces)
@@ -102,51 +58,66 @@ class Maximum:
         order = np.argsort(-size, kind="stable")
         first, size = first[order], size[order]
         self.size = len(order)
-        self.columns = []
-        for column in range(int(size.max(initial=0))):
-            wide = int(np.searchsorted(-size, -column, side="left"))
-            self.columns.append(torch.from_numpy(ids[first[:wide] + column].astype(np.int32)))
+        ends = [int(np.searchsorted(-size, -column)) for column in range(int(size.max(initial=0)))]
+        columns = [ids[first[:end] + column] for column, end in enumerate(ends)]
+        self.columns = [tensor(column) for column in columns]
+        flat = np.concatenate([np.empty(0, np.int64), *columns])
+        self.back = sums_back(flat, np.arange(len(flat)), table_size)
+        self.entries = len(flat)
         place = np.empty(self.size, np.int64)
         place[order] = np.arange(self.size)
-        self.rest = Maximum(pieces, place) if (pieces > 1).any() else None
+        self.rest = Maximum(pieces, place, self.size + 1) if (pieces > 1).any() else None
         # Of lists that are one piece, the row of their result; an empty one takes the zero that is put behind the last.
         alone = np.full(len(lengths), self.size, np.int64)
         if self.rest is None:
             alone[owner] = place
-        self.result = torch.from_numpy(alone.astype(np.int32))
+        self.result, self.owner = tensor(alone), tensor(owner[order])
 
-    def winners(self, table: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The largest entries, and for each the number of the row it comes from."""
-        width = table.shape[1]
-        if not self.columns:
-            empty = table.new_zeros(len(self.result), width)
-            return empty, torch.zeros(empty.shape, dtype=torch.int64)
-        best = table.new_zeros(self.size + 1, width)
-        winner = torch.zeros(self.size + 1, width, dtype=torch.int64)
-        best[: self.size] = table.index_select(0, self.columns[0])
-        winner[: self.size] = self.columns[0][:, None]
-        for ids in self.columns[1:]:
-            rows = table.index_select(0, ids)
-            above = best[: len(ids)]
-            winner[: len(ids)] = torch.where(rows > above, ids[:, None].long(), winner[: len(ids)])
-            torch.maximum(above, rows, out=above)
+    def largest(self, table: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Of each list, and of each piece in every round."""
+        best = table.new_zeros(self.size + 1, table.shape[1])
+        for column, ids in enumerate(self.columns):
+            rows, above = table.index_select(0, ids), best[: len(ids)]
+            torch.maximum(above, rows, out=above) if column else above.copy_(rows)
         if self.rest is None:
-            return best.index_select(0, self.result), winner.index_select(0, self.result)
-        best, piece = self.rest.winners(best)
-        return best, winner.gather(0, piece)
+            return best.index_select(0, self.result), [best]
+        found, rounds = self.rest.largest(best)
+        return found, [best, *rounds]
+
+    def backward(self, table: torch.Tensor, rounds: list[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
+        """What flows back into the table; entries that are equally large share it."""
+        best, *others = rounds
+        own = gradient.index_select(0, self.owner) if self.rest is None else self.rest.backward(best, others, gradient)
+        if len(self.columns) > 1:
+            several = best[: len(self.columns[1])]
+            count = torch.zeros(several.shape, dtype=torch.uint8)
+            equal = []
+            for ids in self.columns:
+                end = min(len(ids), len(several))
+                equal.append(table.index_select(0, ids[:end]) == several[:end])
+                count[:end] += equal[-1]
+            own[: len(several)] /= count
+            flowing = own.new_empty(self.entries, own.shape[1])
+            parts = flowing.split([len(ids) for ids in self.columns])
+            for ids, part, there in zip(self.columns, parts, equal, strict=True):
+                torch.mul(own[: len(there)], there, out=part[: len(there)])
+                part[len(there) :] = own[len(there) : len(ids)]
+            own = flowing
+        return self.back.of(own[: self.entries])
 
 
 class TakeMaximum(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, table: torch.Tensor, maximum: Maximum) -> torch.Tensor:
-        best, winner = maximum.winners(table)
-        context.shape = table.shape
-        context.winner = winner
+        best, rounds = maximum.largest(table)
+        context.maximum = maximum
+        context.save_for_backward(table, *rounds)
         return best
 
     @staticmethod
     def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return gradient.new_zeros(context.shape).scatter_add_(0, context.winner, gradient), None
+        table, *rounds = context.saved_tensors
+        return context.maximum.backward(table, rounds, gradient), None
 
 
 class TorchArithmetic:
@@ -164,19 +135,23 @@ class TorchArithmetic:
     def select(self, table: torch.Tensor, selection: Selection) -> torch.Tensor:
         return Select.apply(table, selection).reshape(selection.count, selection.columns * table.shape[1])
 
-    def features(self, rows: torch.Tensor) -> torch.Tensor:
-        return rows
+    def map_edges(self, weights: Any, name: str, vertices: torch.Tensor, group: Any) -> torch.Tensor:
+        return group.tails(weights[f"{name}.map"], weights[f"{name}.bias"], vertices)
 
-    def concat(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        return torch.cat(parts, dim=1)
+    def map_vertices(
+        self, weights: Any, name: str, bags: torch.Tensor, before: torch.Tensor | None, group: Any
+    ) -> torch.Tensor:
+        tables = [bags] if before is None else [bags, before]
+        return group.bags(weights[f"{name}.map"], weights[f"{name}.bias"], *tables)
+
+    def side_by_side(self, bags: torch.Tensor, before: torch.Tensor | None, group: Any) -> torch.Tensor:
+        columns = [self.select(bags, group.bags)]
+        return torch.cat(columns if before is None else [*columns, self.select(before, group.before)], dim=1)
 
     relu = staticmethod(torch.relu)
 
     def widen(self, rows: torch.Tensor, width: int) -> torch.Tensor:
         return torch.nn.functional.pad(rows, (0, width - rows.shape[1]))
-
-    def constant(self, array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(array).to(like.dtype)
 
     def pool(self, table: torch.Tensor, pooling: Pooling, kinds: tuple[str, ...]) -> torch.Tensor:
         parts = []
@@ -184,7 +159,7 @@ class TorchArithmetic:
             if kind == "max":
                 parts.append(TakeMaximum.apply(table, pooling.maximum))
             else:
-                parts.append(Product.apply(table, *pooling.products[kind]))
+                parts.append(AddUp.apply(table, *pooling.products[kind]))
         return torch.cat(parts, dim=1)
 
 
@@ -194,9 +169,10 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     vertex_rank, vertex_count = np.arange(len(parts.flags) + 1), len(parts.flags) + 1
 
     def prepared(edge: EdgeGroup) -> EdgeGroup:
-        tails: Any = Selection(vertex_rank[edge.tails], vertex_count, dtype)
-        own: Any = features[torch.from_numpy(edge.features.astype(np.int64))]
-        return replace(edge, features=own, tails=tails)
+        tails = Source(vertex_rank[edge.tails], vertex_count, edge.slots)
+        different, numbers = np.unique(edge.features, return_inverse=True)
+        own: Any = row_map([tails], features[torch.from_numpy(different.astype(np.int64))], numbers)
+        return replace(edge, tails=own)
 
     layers: list[Any] = []
     for layer in parts.layers:
@@ -204,17 +180,26 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         edge_rank, edge_count = ranks(layer.edges)
         bags: Any = Pooling(replace(layer.bags, ids=edge_rank[layer.bags.ids]), edge_count, shape.messages, dtype)
         vertices: list[Any] = []
+        bag_count = len(layer.bags.lengths) + 1
         for vertex in layer.vertices:
-            before: Any = Selection(vertex_rank[vertex.before], vertex_count, dtype)
-            arriving: Any = Selection(vertex.bags, len(layer.bags.lengths) + 1, dtype)
+            own: Any = vertex_rank[vertex.before]
+            if shape.mixing:
+                sources = [Source(vertex.bags, bag_count)]
+                if shape.residual:
+                    sources.append(Source(own[:, None], vertex_count))
+                arriving: Any = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
+            else:
+                arriving = Selection(vertex.bags, bag_count)
+            before: Any = Selection(own, vertex_count) if shape.shared or not shape.mixing else None
             vertices.append(replace(vertex, before=before, bags=arriving))
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
-    pooling: Any = Pooling(readout, vertex_count, shape.poolings, dtype)
+    kinds = ("sum", *shape.poolings) if shape.value == "held" else shape.poolings
+    pooling: Any = Pooling(readout, vertex_count, kinds, dtype)
     action_rank, action_count = ranks(parts.actions.groups)
-    ids: Any = Selection(action_rank[parts.actions.ids], action_count, dtype)
-    states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths), dtype)
+    ids: Any = Selection(action_rank[parts.actions.ids], action_count)
+    states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths))
     groups = [prepared(group) for group in parts.actions.groups]
     actions = replace(parts.actions, groups=groups, ids=ids, states=states)
     flags: Any = torch.as_tensor(vertex_features(parts.flags, shape), dtype=dtype)
@@ -224,6 +209,6 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
 def ranks(groups: list[EdgeGroup] | list[VertexGroup]) -> tuple[np.ndarray, int]:
     """Where each part stands when the groups are put one after the other behind a row of zeros; how many rows."""
     ids = np.concatenate([group.ids for group in groups] or [np.empty(0, np.int32)])
-    place = np.zeros(len(ids) + 1, np.int64)
+    place = np.zeros(ids.max(initial=0) + 1, np.int64)
     place[ids] = np.arange(1, len(ids) + 1)
     return place, len(ids) + 1
