@@ -58,6 +58,7 @@ include("hypergraph/layer_parts.jl")
 include("hypergraph/distinct_parts.jl")
 include("hypergraph/parts_format.jl")
 
+include("learning/strays.jl")
 include("learning/ranking.jl")
 include("learning/clean_plan.jl")
 

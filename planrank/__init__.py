@@ -8,6 +8,8 @@ from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
     from planrank.evaluation.runs import evaluate
+    from planrank.improving.config import ImproveConfig
+    from planrank.improving.improve import improve
     from planrank.learning.certificate import certify
     from planrank.learning.config import TrainConfig
     from planrank.learning.train import train
@@ -35,6 +37,7 @@ _HOME = {
     "FoundPlan": "search.anytime",
     "Guide": "search.guides",
     "Heuristic": "search.heuristic",
+    "ImproveConfig": "improving.config",
     "Model": "models.model",
     "Result": "search.solve",
     "Search": "search.forward",
@@ -43,6 +46,7 @@ _HOME = {
     "certify": "learning.certificate",
     "evaluate": "evaluation.runs",
     "generate": "problems.problem_sets",
+    "improve": "improving.improve",
     "label": "problems.labelling",
     "load": "task",
     "report": "reports.report",
@@ -54,9 +58,9 @@ _HOME = {
 }
 
 __all__ = [
-    "Anytime", "AnytimeResult", "Architecture", "FoundPlan", "Guide", "Heuristic", "Model", "PlanrankError", "Result",
-    "Search", "Task", "TrainConfig", "__version__", "certify", "evaluate", "generate", "label", "load", "report",
-    "show", "solve", "solve_anytime", "train", "validate",
+    "Anytime", "AnytimeResult", "Architecture", "FoundPlan", "Guide", "Heuristic", "ImproveConfig", "Model",
+    "PlanrankError", "Result", "Search", "Task", "TrainConfig", "__version__", "certify", "evaluate", "generate",
+    "improve", "label", "load", "report", "show", "solve", "solve_anytime", "train", "validate",
 ]  # fmt: skip
 
 

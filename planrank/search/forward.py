@@ -13,7 +13,7 @@ import numpy as np
 from planrank import julia
 from planrank.choices import POLICY_SEARCHES
 from planrank.errors import PlanrankError
-from planrank.limits import Limits
+from planrank.limits import NO_LIMIT, Limits
 from planrank.models.family import Scorer
 from planrank.models.policy import log_softmax
 from planrank.search.heuristic import Heuristic
@@ -100,13 +100,15 @@ class Search:
         """How many states were expanded so far."""
         return julia.call("expanded_states", self.handle)
 
-    def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS) -> str:
-        """Go on for at most so long, and with a scorer for the batch that was begun; the status then."""
+    def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS, max_expansions: int = NO_LIMIT) -> str:
+        """Go on for at most so long, and until so many states are expanded in all, and with a scorer for the batch that
+        was begun; the status then."""
         if isinstance(evaluator, Heuristic):
-            return julia.call_long("run_slice", self.handle, evaluator.handle, seconds)
+            return julia.call_long("run_slice", self.handle, evaluator.handle, seconds, max_expansions)
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self.step(evaluator, left):
-            pass
+        while (left := deadline - time.monotonic()) > 0 and self.expanded < max_expansions:
+            if not self.step(evaluator, left):
+                break
         return self.status
 
     def step(self, scorer: Scorer, seconds: float = math.inf) -> bool:
@@ -204,3 +206,11 @@ class Search:
         """The same without steps that the goal does not need (Action Elimination)."""
         deadline = (limits or Limits()).deadline
         return julia.call_long("needed_plan_lines", self.handle, deadline).splitlines()
+
+    def strays(self, plan: list[str], most: int) -> list[str]:
+        """States off a plan that this search has expanded, the nearest to it first, at most so many.
+
+        Each is a line `NUMBER (ACTION)`: where an action leads from the state of this number. Those of the plan, which
+        need not be one that this search found, are 0, 1, …, and these follow in their order.
+        """
+        return julia.call_long("stray_lines", self.handle, "\n".join(plan), most).splitlines()
