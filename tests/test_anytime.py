@@ -99,7 +99,7 @@ def test_every_plan_has_its_file(planrank, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_was_found(number, tmp_path):
     problem, first = tmp_path / "problem.pddl", tmp_path / "plan.1"
-    problem.write_text(blocks(40))
+    problem.write_text(blocks(20))
     arguments = ("solve", BLOCKS, problem, "--anytime", "--heuristic", "ff", "--plan-file", tmp_path / "plan")
     process = start_python("from planrank.cli.main import run; run()", *map(str, arguments))
     try:

@@ -207,6 +207,12 @@ def test_plans_get_better_until_one_is_proved_best():
     assert [one.status for one in found] == [Status.INTERMEDIATE] * (len(found) - 1) + [Status.SOLVED_OPTIMALLY]
 
 
+def test_better_plans_from_a_process_apart():
+    found = list(PlanrankEngine("gbfs", "blind", isolated=True).get_solutions(lamp(), timeout=300))
+    assert [one.metrics["plan_cost"] for one in found] == ["10", "2", "2"]
+    assert found[-1].status == Status.SOLVED_OPTIMALLY
+
+
 def test_without_time_there_is_one_answer():
     assert [one.status for one in PlanrankEngine().get_solutions(lamp(), timeout=0)] == [Status.TIMEOUT]
 
