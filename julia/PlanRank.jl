@@ -44,6 +44,7 @@ include("search/policy.jl")
 include("search/entries.jl")
 include("search/preferred.jl")
 include("search/follow.jl")
+include("search/windows.jl")
 
 include("hypergraph/signature.jl")
 include("hypergraph/goal_distance.jl")
@@ -57,6 +58,7 @@ include("hypergraph/layer_parts.jl")
 include("hypergraph/distinct_parts.jl")
 include("hypergraph/parts_format.jl")
 
+include("learning/strays.jl")
 include("learning/ranking.jl")
 include("learning/clean_plan.jl")
 

@@ -137,7 +137,8 @@ function new_search(l::LoadedTask, name, entries, preferred, weight, reopen, tie
         ties = ties === nothing ? nothing : Symbol(ties))
 end
 
-run_slice(search::Search, heuristic, seconds::Real) = String(run!(search, heuristic; seconds = seconds))
+run_slice(search::Search, heuristic, seconds::Real, max_expansions::Integer) =
+    String(run!(search, heuristic; seconds, max_expansions))
 
 expand_batch(search::Search, k::Integer, seconds::Real) = expand!(search, k; seconds = seconds)
 
@@ -190,6 +191,33 @@ needed_plan_lines(search::Search, deadline::Real) = step_lines(search, needed_st
 
 step_lines(search::Search, operators) = lines(operator_name(search.task, o) for o in operators)
 
+# Better plans than the first; costs are those the user wrote
+
+"What was found by a search, to be made cheaper; the limits are for the whole process."
+new_windows(search::Search, deadline::Real, memory_bytes::Integer) =
+    Windows(search.task, plan(search), Limits(deadline, memory_bytes); search.generator, search.goal)
+
+"Go on with the plan that a search has found."
+restart_windows(windows::Windows, search::Search) = restart!(windows, plan(search))
+
+improve_slice(windows::Windows, seconds::Real) = String(improve!(windows; seconds = seconds))
+
+"Give the memory of a search back that has not ended."
+stop_windows(windows::Windows) = end_search!(windows)
+
+windows_plan_lines(windows::Windows) = lines(operator_name(windows.task, o) for o in windows.plan)
+
+"A search of the same task for anything that costs less than the plan so far; it reopens."
+function search_below(windows::Windows, name::AbstractString, weight::Real, memory_bytes::Integer)
+    search = make_search(windows.task, Symbol(name); weight, reopen = true, windows.generator, windows.goal,
+        memory_limit = max(0, memory_bytes - resident_bytes()))
+    lower_bound(search, windows)
+    search
+end
+
+"From now on only what costs less than the plan so far is looked for."
+lower_bound(search::Search, windows::Windows) = (search.bound = steps_cost(windows.task, windows.plan); nothing)
+
 "The node taken, 0 if there was none, and how many new states wait for their values."
 take_best(search::Search) = (Int(take_best!(search)), waiting(search))
 
@@ -201,6 +229,7 @@ joining_step(search::Search, from::Integer, to::Integer) =
 
 """
 The columns of a ranking of a plan of l steps. It has n states; s_i is the state after i steps. `Ranking` says more.
+`strays` are states off the plan in words, see `Strays`; an empty text: none.
 
 | Column             | Type    | Entries | Meaning                                                                 |
 |:-------------------|:--------|:--------|:------------------------------------------------------------------------|
@@ -217,8 +246,8 @@ The columns of a ranking of a plan of l steps. It has n states; s_i is the state
 | action             | Int32   |         | these operators: all that are applicable in s_i                         |
 | chosen             | Int32   | l       | the place in row i of the plan's own operator                           |
 """
-function ranking_columns(l::LoadedTask, plan_text::AbstractString)
-    r = ranking_of_plan(l.task, plan_text)
+function ranking_columns(l::LoadedTask, plan_text::AbstractString, strays::AbstractString)
+    r = ranking_of_plan(l.task, plan_text; strays = Strays(l.task, strays))
     path, scale = r.path, l.task.cost_scale
     (all_words(path.store), as_written(path.g, scale), from_zero(r.open_state), r.open_from, r.open_until,
         as_written(r.open_g, scale), UInt8[is_later_on_path(r, k) for k in 1:length(r.open_g)],
@@ -235,7 +264,7 @@ The same for a search over entries: the columns
 
 | Column     | Type    | Entries | Meaning                                                                            |
 |:-----------|:--------|:--------|:-----------------------------------------------------------------------------------|
-| states     | UInt64  |         | packed, n of them: s_0 … s_l, then detours: states to which wrong actions lead     |
+| states     | UInt64  |         | packed, n of them: s_0 … s_l, then strays and detours, to which wrong actions lead |
 | g          | Float32 | n       | the cost of the way to each                                                        |
 | first_step | Int32   | n       | the step, from 1, from which on the actions of the state compete with the plan's   |
 | offsets    | Int32   | n + 1   | row i of the next three columns is from offset i to before offset i + 1            |
@@ -244,12 +273,19 @@ The same for a search over entries: the columns
 | leads_to   | Int32   |         | the number of the plan's state that each leads to, -1 for any other                |
 | chosen     | Int32   | l       | the place in row i of the plan's own operator                                      |
 """
-function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer)
-    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours)
+function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer, strays::AbstractString)
+    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours, strays = Strays(l.task, strays))
     scale = l.task.cost_scale
     (all_words(r.path.store), as_written(r.g, scale), r.first_step, from_zero(r.offsets),
         as_written(l.task.op_cost[r.action], scale), from_zero(r.action), from_zero(r.leads_to),
         from_zero(r.path.chosen))
+end
+
+"The states off a plan that the search expanded, in words, a line each: see `Strays` and `expanded_strays`."
+function stray_lines(search::Search, plan_text::AbstractString, most::Integer)
+    plan = plan_operators(search.task, plan_text; generator = search.generator, goal = search.goal)
+    parents, operators = expanded_strays(search, plan, most)
+    lines(string(parent - 1, ' ', operator_name(search.task, o)) for (parent, o) in zip(parents, operators))
 end
 
 "The steps of a valid plan that are worth learning from, see `clean_plan`; after the deadline fewer are left out."
@@ -272,7 +308,8 @@ new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::St
 
 """
 A task of the same domain, to find the parts of its states; `actions`: those of their actions too, `distances`: facts
-differ by their distances from goals, `relaxed`: and by whether the relaxed plan of hFF needs them. The limits hold for finding the parts as well.
+differ by their distances from goals, `relaxed`: and by whether the relaxed plan of hFF makes them true. The limits hold
+for finding the parts as well.
 """
 function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, relaxed::Bool,
     deadline::Real, memory_bytes::Integer)

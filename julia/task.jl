@@ -110,6 +110,8 @@ end
 nfacts(t::Task) = length(t.fact_predicate)
 noperators(t::Task) = length(t.op_schema)
 has_conditional_effects(t::Task) = length(t.cond_pre) > 0
+@inline has_conditional_effects(t::Task, operator::Integer) =
+    @inbounds t.cond_offsets[operator] < t.cond_offsets[operator+1]
 
 "Number of 64-bit words of a packed state; fact f is bit (f-1)%64 of word (f-1)÷64+1."
 nwords(t::Task) = max(1, cld(nfacts(t), 64))

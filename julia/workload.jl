@@ -41,6 +41,11 @@ const TOY_PLAN = """
 (unload blue van south)
 """
 
+const TOY_STRAYS = """
+0 (load blue van depot)
+8 (drive van depot south)
+"""
+
 const BROKEN_DOMAINS = ("", "(define", "(define (domain d) (:action a))", "(define (domain d) (:durative-action a))")
 
 "As Python calls: by dynamic dispatch, so that each function is compiled by itself and not as a part of its caller."
@@ -61,6 +66,7 @@ function workload()
             adl && heuristic == "lmcut" || rehearse_heuristic(loaded, heuristic)
         end
         rehearse_batches(loaded)
+        rehearse_windows(loaded)
         rehearse_actions(loaded)
         rehearse_following(loaded)
         rehearse_learning(loaded)
@@ -106,7 +112,7 @@ function rehearse_heuristic(loaded::LoadedTask, name)
         preferred = search_name == "preferred"
         preferred && name != "ff" && continue
         search = toy_search(loaded, preferred ? "lazy" : search_name; preferred)
-        while call(run_slice, search, heuristic, 1.0) == "running" end
+        while call(run_slice, search, heuristic, 1.0, typemax(Int)) == "running" end
         call(validate, loaded, call(plan_lines, search), "toy plan")
         foreach(f -> call(f, search), (statistics, search_status, proved_unsolvable))
     end
@@ -127,8 +133,22 @@ function rehearse_batches(loaded::LoadedTask)
         call(new_words, search)
         insert_zeros(search, n)
     end
-    call(needed_plan_lines, search, Inf)
+    call(stray_lines, search, call(needed_plan_lines, search, Inf), 10)
     foreach(f -> call(f, search), (expanded_states, release_search))
+end
+
+function rehearse_windows(loaded::LoadedTask)
+    first = toy_search(loaded, "gbfs")
+    heuristic = toy_heuristic(loaded, "blind")
+    while call(run_slice, first, heuristic, 1.0, typemax(Int)) == "running" end
+    windows = call(new_windows, first, Inf, typemax(Int))
+    search = call(search_below, windows, "wastar", 3.0, typemax(Int))
+    while call(improve_slice, windows, 1.0) == "cheaper"
+        call(lower_bound, search, windows)
+    end
+    call(windows_plan_lines, windows)
+    call(restart_windows, windows, first)
+    call(stop_windows, windows)
 end
 
 "Every applicable operator is as good as any other."
@@ -142,7 +162,7 @@ function rehearse_actions(loaded::LoadedTask)
             GC.@preserve values numbers entries ? call(insert_entry_values, search, address(numbers), length(numbers)) :
                 call(insert_values_and_policy, search, address(values), n, address(numbers), length(numbers))
         end
-        call(needed_plan_lines, search, Inf)
+        call(stray_lines, search, call(needed_plan_lines, search, Inf), 10)
         foreach(f -> call(f, search), (plan_lines, statistics, expanded_states, search_status, proved_unsolvable))
         call(release_search, search)
     end
@@ -176,8 +196,8 @@ function rehearse_learning(loaded::LoadedTask)
         call(forget_parts, parts)
     end
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
-    call(ranking_columns, loaded, TOY_PLAN)
-    call(entry_ranking_columns, loaded, TOY_PLAN, 1)
+    call(ranking_columns, loaded, TOY_PLAN, TOY_STRAYS)
+    call(entry_ranking_columns, loaded, TOY_PLAN, 1, TOY_STRAYS)
 end
 
 function rehearse_files(folder)

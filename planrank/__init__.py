@@ -8,6 +8,8 @@ from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
     from planrank.evaluation.runs import evaluate
+    from planrank.improving.config import ImproveConfig
+    from planrank.improving.improve import improve
     from planrank.learning.certificate import certify
     from planrank.learning.config import TrainConfig
     from planrank.learning.train import train
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from planrank.problems.problem_sets import generate
     from planrank.reports.report import report
     from planrank.reports.show import show
+    from planrank.search.anytime import Anytime, AnytimeResult, FoundPlan, solve_anytime
     from planrank.search.forward import Search
     from planrank.search.guides import Guide
     from planrank.search.heuristic import Heuristic
@@ -28,9 +31,13 @@ if TYPE_CHECKING:
 
 # Imported when first used: they need NumPy, and later Julia, which help and usage errors can do without.
 _HOME = {
+    "Anytime": "search.anytime",
+    "AnytimeResult": "search.anytime",
     "Architecture": "models.hypergraph.architecture",
+    "FoundPlan": "search.anytime",
     "Guide": "search.guides",
     "Heuristic": "search.heuristic",
+    "ImproveConfig": "improving.config",
     "Model": "models.model",
     "Result": "search.solve",
     "Search": "search.forward",
@@ -39,18 +46,21 @@ _HOME = {
     "certify": "learning.certificate",
     "evaluate": "evaluation.runs",
     "generate": "problems.problem_sets",
+    "improve": "improving.improve",
     "label": "problems.labelling",
     "load": "task",
     "report": "reports.report",
     "show": "reports.show",
     "solve": "search.solve",
+    "solve_anytime": "search.anytime",
     "train": "learning.train",
     "validate": "search.plans",
 }
 
 __all__ = [
-    "Architecture", "Guide", "Heuristic", "Model", "PlanrankError", "Result", "Search", "Task", "TrainConfig",
-    "__version__", "certify", "evaluate", "generate", "label", "load", "report", "show", "solve", "train", "validate",
+    "Anytime", "AnytimeResult", "Architecture", "FoundPlan", "Guide", "Heuristic", "ImproveConfig", "Model",
+    "PlanrankError", "Result", "Search", "Task", "TrainConfig", "__version__", "certify", "evaluate", "generate",
+    "improve", "label", "load", "report", "show", "solve", "solve_anytime", "train", "validate",
 ]  # fmt: skip
 
 

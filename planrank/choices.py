@@ -5,6 +5,7 @@ POLICY_SEARCHES = ("phs", "levints")
 SEARCHES = CLASSICAL_SEARCHES + POLICY_SEARCHES
 CERTIFIED_SEARCHES = ("astar", "gbfs")
 HEURISTICS = ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
+ADMISSIBLE = ("blind", "hmax", "lmcut")
 OTHER_NAMES = {"hff": "ff", "add": "hadd", "max": "hmax", "hlmcut": "lmcut", "hblind": "blind"}  # in other planners
 TIES = ("h_newest", "h_oldest", "newest", "oldest", "random")
 RANKS = ("actions", "states", "policy")

@@ -84,3 +84,13 @@ def described(one: Field[Any]) -> str:
     if rules["above"] is not None:
         what += f" above {rules['above']}"
     return what
+
+
+def shown_default(one: Field[Any]) -> str | None:
+    """The default as help shows it; None where the help text says it."""
+    default = one.default
+    if default is None:
+        return None
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return ",".join(default) if isinstance(default, tuple) else str(default)

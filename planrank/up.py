@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 try:
     import unified_planning as up
@@ -28,9 +28,12 @@ from unified_planning.model import Problem, ProblemKind
 from unified_planning.plans import ActionInstance, SequentialPlan
 
 from planrank import __version__
-from planrank.choices import HEURISTICS, SEARCHES, heuristic_called
+from planrank.choices import ADMISSIBLE, HEURISTICS, SEARCHES, heuristic_called
 from planrank.errors import Exit, PlanrankError
 from planrank.parallel.pool import Job, Pool
+
+if TYPE_CHECKING:
+    from planrank.search.anytime import Anytime
 
 # What unified-planning calls the ways in which a command can end. Wrong usage is raised instead.
 STATUS_OF_EXIT = {
@@ -44,8 +47,6 @@ STATUS_OF_EXIT = {
     Exit.UNSUPPORTED: Status.UNSUPPORTED_PROBLEM,
 }
 
-ADMISSIBLE = ("blind", "hmax", "lmcut")
-ANYTIME_WEIGHTS = (5.0, 3.0, 2.0, 1.0)
 GRACE_SECONDS = 10.0
 
 # What the README says that planrank reads, in the words of unified-planning.
@@ -169,70 +170,88 @@ class PlanrankEngine(Engine, OneshotPlannerMixin, AnytimePlannerMixin):
     def _get_solutions(
         self, problem: up.model.AbstractProblem, timeout: float | None = None, output_stream: IO[str] | None = None
     ) -> Iterator[Generated]:
-        """A search as asked for, then A* with falling weights; plans that cost less than those before, and at last the
-        best again, with what is known of it."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        written = Written.of(problem)
-        best: Generated | None = None
-        for options in [self.options, *self.later_options()]:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            found = self.attempt(written, options, left, output_stream)
-            if found.plan is None:
-                best = best or found
-                break
-            if best is None or float(found.metrics["plan_cost"]) < float(best.metrics["plan_cost"]):
-                found, final = Generated(Status.INTERMEDIATE, found.plan, self.name, found.metrics), found
-                yield found
-                best = final
-            elif found.status == Status.SOLVED_OPTIMALLY:
-                best.status = found.status
-            if best.status == Status.SOLVED_OPTIMALLY:
-                break
-        yield best
+        """Plans that cost less than those before, and at last the best again, with what is known of it.
 
-    def later_options(self) -> Iterator[dict[str, Any]]:
-        """Weighted A* with hFF, at last A* with LM-cut, which proves that there is nothing better."""
-        common = self.options | {"search": "wastar", "heuristic": "ff", "model": None}
-        for weight in ANYTIME_WEIGHTS:
-            yield common | {"weight": weight}
-        yield common | {"search": "astar", "heuristic": "lmcut"}
+        If each search has a process of its own, or Julia was forked, all of them come when the last has.
+        """
+        written = Written.of(problem)
+        if written.refused:
+            yield self.without_plan(Exit.UNSUPPORTED, written.refused)
+        else:
+            yield from self.better_and_better(written, self.options | {"time_limit": timeout}, output_stream)
+
+    def better_and_better(
+        self, written: Written, options: dict[str, Any], output: IO[str] | None
+    ) -> Iterator[Generated]:
+        arguments: dict[str, Any] = {"domain": written.domain, "problem": written.text, "options": options}
+        try:
+            if self.runs_apart:
+                found = self.apart("anytime_job", arguments, options["time_limit"])
+            else:
+                run = anytime(**arguments)
+                for plan in run:
+                    yield self.intermediate(written, plan.steps, plan.as_json())
+                found = {"plans": [], "result": run.result().as_json()}
+        except PlanrankError as e:
+            if refuses_lmcut(e, options):
+                yield from self.better_and_better(written, options | {"heuristic": "blind"}, output)
+            else:
+                yield self.failed(e)
+            return
+        for steps, figures in found["plans"]:
+            yield self.intermediate(written, steps, figures)
+        proved = bool(found["result"]["optimal"])
+        yield self.generated(written, proved, found["result"], output)
+
+    def intermediate(self, written: Written, steps: list[str], figures: dict[str, Any]) -> Generated:
+        metrics = {"plan_cost": str(figures["cost"]), "seconds": str(figures["seconds"]), "by": str(figures["by"])}
+        return Generated(Status.INTERMEDIATE, written.plan(steps), self.name, metrics)
 
     def attempt(
         self, written: Written, options: dict[str, Any], timeout: float | None, output: IO[str] | None
     ) -> Generated:
-        """One search, or two: LM-cut refuses conditional effects, and blind search takes its place."""
+        """One search, or two if LM-cut is refused."""
         started = time.monotonic()
         if written.refused:
             return self.without_plan(Exit.UNSUPPORTED, written.refused)
         try:
             found = self.run(written, options | {"time_limit": timeout})
         except PlanrankError as e:
-            if e.kind == "unsupported" and options["heuristic"] == "lmcut" and "lmcut" in e.message:
+            if refuses_lmcut(e, options):
                 left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
                 return self.attempt(written, options | {"heuristic": "blind"}, left, output)
-            if e.kind in ("usage", "runtime"):
-                raise UPUsageError(str(e)) from None
-            return self.without_plan(e.exit_code, str(e))
-        return self.generated(written, options, found, output)
+            return self.failed(e)
+        return self.generated(written, is_optimal(options), found, output)
+
+    def failed(self, error: PlanrankError) -> Generated:
+        """What to answer; wrong usage is raised."""
+        if error.kind in ("usage", "runtime"):
+            raise UPUsageError(str(error)) from None
+        return self.without_plan(error.exit_code, str(error))
 
     def run(self, written: Written, options: dict[str, Any]) -> dict[str, Any]:
         """The result as JSON."""
+        arguments: dict[str, Any] = {"domain": written.domain, "problem": written.text, "options": options}
+        if not self.runs_apart:
+            return solve_job(**arguments)
+        return self.apart("solve_job", arguments, options["time_limit"])
+
+    @property
+    def runs_apart(self) -> bool:
+        """Julia does not survive a fork, as unified-planning's parallel mode makes one."""
         from planrank import julia
 
-        arguments: dict[str, Any] = {"domain": written.domain, "problem": written.text, "options": options}
-        # Julia does not survive a fork, as unified-planning's parallel mode makes one.
-        if not self.isolated and not (_forked and julia.is_running()):
-            return solve_job(**arguments)
-        limit = options["time_limit"]
+        return self.isolated or (_forked and julia.is_running())
+
+    def apart(self, job: str, arguments: dict[str, Any], limit: float | None) -> dict[str, Any]:
+        """A job in a process of its own."""
         seconds = None if limit is None else limit + GRACE_SECONDS
-        ((_, answer),) = Pool(1).map([Job("planrank.up:solve_job", arguments, seconds)])
+        ((_, answer),) = Pool(1).map([Job(f"planrank.up:{job}", arguments, seconds)])
         if answer.error is None:
             return answer.value
         raise PlanrankError(answer.error.message, "internal") if answer.lost else answer.error
 
-    def generated(
-        self, written: Written, options: dict[str, Any], found: dict[str, Any], output: IO[str] | None
-    ) -> Generated:
+    def generated(self, written: Written, proved: bool, found: dict[str, Any], output: IO[str] | None) -> Generated:
         from planrank.search.log import log_lines
         from planrank.search.solve import EXIT_OF_STATUS
 
@@ -241,7 +260,7 @@ class PlanrankEngine(Engine, OneshotPlannerMixin, AnytimePlannerMixin):
             output.write("".join(f"{line}\n" for line in lines))
         if found["plan"] is None:
             return self.without_plan(EXIT_OF_STATUS[found["status"]], found["reason"])
-        optimal = is_optimal(options) and written.exact and bool(written.problem.quality_metrics)
+        optimal = proved and written.exact and bool(written.problem.quality_metrics)
         status = Status.SOLVED_OPTIMALLY if optimal else STATUS_OF_EXIT[Exit.OK]
         counters = (
             "plan_cost",
@@ -285,6 +304,11 @@ def is_optimal(options: dict[str, Any]) -> bool:
     return options["search"] == "astar" and options["model"] is None and options["heuristic"] in ADMISSIBLE
 
 
+def refuses_lmcut(error: PlanrankError, options: dict[str, Any]) -> bool:
+    """LM-cut refuses conditional effects, and blind search takes its place."""
+    return error.kind == "unsupported" and options["heuristic"] == "lmcut" and "lmcut" in error.message
+
+
 def solve_job(domain: str, problem: str, options: dict[str, Any]) -> dict[str, Any]:
     """Here or in a worker."""
     from planrank.search.solve import solve
@@ -292,6 +316,21 @@ def solve_job(domain: str, problem: str, options: dict[str, Any]) -> dict[str, A
     if options["search"] is None:
         options = options | {"search": usual_search(domain, problem, options)}
     return solve(domain, problem, **options).as_json()
+
+
+def anytime(domain: str, problem: str, options: dict[str, Any]) -> Anytime:
+    from planrank.search.anytime import solve_anytime
+
+    if options["search"] is None:
+        options = options | {"search": usual_search(domain, problem, options)}
+    return solve_anytime(domain, problem, **options)
+
+
+def anytime_job(**arguments: Any) -> dict[str, Any]:
+    """In a worker: the plans with their figures, and the result as JSON."""
+    run = anytime(**arguments)
+    plans = [(plan.steps, plan.as_json()) for plan in run]
+    return {"plans": plans, "result": run.result().as_json()}
 
 
 def usual_search(domain: str, problem: str, options: dict[str, Any]) -> str:

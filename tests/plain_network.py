@@ -136,7 +136,7 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
             after = after.index_copy(1, members, rows)
         vertices = after
 
-    def pooled(kinds):
+    def pooled(kinds, vertices=vertices):
         found = []
         for members in graph.vertices_of:
             index = torch.zeros(len(members), dtype=torch.int64)
@@ -146,12 +146,14 @@ def plain_forward(graph: PlainGraph, weights, states: np.ndarray, actions=None):
     def seen(name, kinds):
         return torch.relu(pooled(kinds) @ weights[f"{name}.map"] + weights[f"{name}.bias"])
 
-    values = vertices.new_zeros(len(states))
-    if shape.value in ("facts", "both"):
-        values = values + (pooled(("sum",)) @ weights["head.facts.map"])[:, 0]
-    if shape.value in ("pooled", "both"):
+    if shape.value == "sum":
+        read = pooled(("sum",))
+    elif shape.value == "held":
+        counts = torch.cat([true, graph.goal[..., :2].expand(len(states), -1, -1)], dim=2).any(dim=2, keepdim=True)
+        read = pooled(("sum",), vertices * counts)
+    else:
         read = seen("head.hidden", shape.pooling)
-        values = values + (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
+    values = (read @ weights["head.value.map"] + weights["head.value.bias"])[:, 0]
     if not shape.scores_actions:
         return values, None
     return values, plain_scores(graph, weights, vertices, seen("actions.context", shape.context), states, actions)

@@ -8,7 +8,7 @@ import pytest
 from graphs import Graph, random_graph, reduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_ranking import SIZES, PlanEntries, any_path
+from test_ranking import SIZES, PlanEntries, any_path, gone_astray
 
 from planrank import Architecture, Model, PlanrankError, julia, load, solve
 from planrank.choices import LOSSES, REDUCTIONS, SURROGATES
@@ -45,9 +45,11 @@ def grouped(ranking, rng: random.Random, kinds: int) -> ScoredActions:
 class Case:
     """A plan, v of its states and u of what is scored: at random, or a network's own."""
 
-    def __init__(self, task, plan, seed=0, dtype=torch.float64, scored=None, values=None, scores=None, detours=0):
+    def __init__(
+        self, task, plan, seed=0, dtype=torch.float64, scored=None, values=None, scores=None, detours=0, strays=()
+    ):
         rng = random.Random(seed)
-        self.ranking = entry_ranking_of_plan(task, plan, detours)
+        self.ranking = entry_ranking_of_plan(task, plan, detours, strays)
         self.scored = scored or grouped(self.ranking, rng, rng.choice([1, 2, 50]))
         self.plan = PlanEntries(task, plan)
         place = {}  # of (step, operator)
@@ -67,10 +69,12 @@ class Case:
         self.tables = EntryTables(self.ranking, self.scored, self.v.dtype)
 
     @classmethod
-    def of_graph(cls, seed: int, dtype=torch.float64, detours=0):
+    def of_graph(cls, seed: int, dtype=torch.float64, detours=0, strays=0):
         rng = random.Random(seed)
         graph = random_graph(rng, costs=(0, 1, 2, 9) if seed % 3 else (0.5, 1.25, 7))
-        return cls(graph.task(), graph.steps(any_path(graph, rng)), seed, dtype, detours=detours)
+        task, plan = graph.task(), graph.steps(any_path(graph, rng))
+        more = {"detours": detours, "strays": gone_astray(task, graph, rng).strays(plan, strays)}
+        return cls(task, plan, seed, dtype, **more)
 
     def loss(self, name, **options):
         return entry_loss(name, self.v, self.u, self.tables, **options)
@@ -89,7 +93,7 @@ class Case:
 
     def pairs(self):
         """(i, j, operator, cost): at step i the plan's action against those of s_j, j < i, that lead off the plan, and
-        then against those of detours begun at step i or before."""
+        then against those of detours and strays begun at step i or before."""
         for i in range(1, self.length + 1):
             for j in range(i):
                 for operator, cost, child in self.plan.rows[j]:
@@ -161,9 +165,10 @@ def check(case: Case, name: str, kind: str, reduction: str) -> None:
     kind=st.sampled_from(SURROGATES),
     reduction=st.sampled_from(REDUCTIONS),
     detours=st.integers(0, 3),
+    strays=st.sampled_from((0, 3, 20)),
 )
-def test_value_and_gradient_are_those_of_the_definition(seed, name, kind, reduction, detours):
-    check(Case.of_graph(seed, detours=detours), name, kind, reduction)
+def test_value_and_gradient_are_those_of_the_definition(seed, name, kind, reduction, detours, strays):
+    check(Case.of_graph(seed, detours=detours, strays=strays), name, kind, reduction)
 
 
 def test_the_cases_have_what_they_should_test():

@@ -32,16 +32,19 @@ from planrank.models.hypergraph.torch_arithmetic import TorchArithmetic, prepare
 
 POOLS = [kinds for n in (1, 2, 3) for kinds in itertools.combinations(("sum", "mean", "max"), n)]
 
-own_or_shared = st.one_of(
-    st.fixed_dictionaries({"residual": st.booleans(), "mixing": st.booleans()}), st.just({"shared": True})
+layers_of = st.one_of(
+    st.fixed_dictionaries(
+        {"residual": st.booleans(), "mixing": st.booleans(), "value": st.sampled_from(("sum", "pooled"))}
+    ),
+    st.fixed_dictionaries({"mixing": st.booleans(), "value": st.just("held")}),
+    st.fixed_dictionaries({"shared": st.just(True), "value": st.sampled_from(VALUES)}),
 )
 shapes = st.builds(
     lambda layers_of, **options: Architecture(**layers_of, **options),
-    layers_of=own_or_shared,
+    layers_of=layers_of,
     layers=st.integers(1, 3),
     dim=st.sampled_from([2, 4]),
     messages=st.sampled_from(POOLS),
-    value=st.sampled_from(VALUES),
     pooling=st.sampled_from(POOLS),
     context=st.sampled_from(POOLS),
     receivers=st.sampled_from(RECEIVERS),

@@ -1,10 +1,11 @@
 """What a plan gives to learn from, against the definition, and what plans that are none get."""
 
+import math
 import random
 
 import numpy as np
 import pytest
-from graphs import Graph, Nodes, open_lists, random_graph
+from graphs import EntryTable, Graph, Nodes, Table, open_lists, random_graph
 
 from planrank import PlanrankError, Search, load, paths, solve
 from planrank.learning.ranking import entry_ranking_of_plan, ranking_of_plan
@@ -79,6 +80,69 @@ class PlanEntries:
         facts = frozenset(self.task.facts_in(packed).tolist())
         is_goal = any(set(self.task.goal[i].tolist()) <= facts for i in range(len(self.task.goal)))
         return [] if is_goal else self.entries(facts)
+
+
+def gone_astray(task, graph: Graph, rng: random.Random, rank: str = "actions") -> Search:
+    """A search that was led by numbers made by chance, for a while or to its end."""
+    values = [rng.gauss(0, 3) for _ in range(8)]
+    search = Search(task, "gbfs", rank=rank)
+    scorer = EntryTable(task, values, [rng.gauss(0, 3) for _ in graph.edges])
+    search.run(scorer if rank == "actions" else Table(task, values), 10.0, rng.choice((2, 5, 100)))
+    return search
+
+
+def strays_by_hand(graph: Graph, path: list[int], strays: list[str]) -> list[tuple[int, float, int]]:
+    """Node, cost of the way and step at which the path was left."""
+    numbers = {f"e{e}": edge for e, edge in enumerate(graph.edges)}
+    found = [(node, graph.cost(path[: i + 1]), i + 1) for i, node in enumerate(path)]
+    for line in strays:
+        parent, action = line.split(" ", 1)
+        before, after, cost = numbers[action.split()[1]]
+        node, g, step = found[int(parent)]
+        assert node == before
+        found.append((after, g + cost, step))
+    return found[len(path) :]
+
+
+@pytest.mark.parametrize("rank", ["actions", "states"])
+def test_what_a_search_expanded_off_a_plan_can_be_learned_from(rank):
+    met = 0
+    for seed in range(120):
+        rng = random.Random(seed)
+        graph = random_graph(rng, costs=(0, 1, 2, 9) if seed % 2 else (0.5, 1.25, 7))
+        path, task = any_path(graph, rng), graph.task()
+        plan, length = graph.steps(path), len(path) - 1
+        strays = gone_astray(task, graph, rng, rank).strays(plan, 20)
+        expected = strays_by_hand(graph, path, strays)
+        assert not {node for node, _, _ in expected} & set(path)
+        entries, states = entry_ranking_of_plan(task, plan, 0, strays), ranking_of_plan(task, plan, strays)
+        node = Nodes(task).of(entries.states)[length + 1 :]
+        columns = (entries.g[length + 1 :].tolist(), entries.first_step[length + 1 :].tolist())
+        assert list(zip(node.tolist(), *columns, strict=True)) == expected
+        # The same states, expanded: what they generate is open from the step on at which the plan was left.
+        node, there = Nodes(task).of(states.states), states.in_open_list()
+        for i in range(1, length + 1):
+            cheapest: dict[int, float] = {}
+            for j in range(i):
+                kept = [(s, g) for s, g, step in expected if step == j + 1 and s not in graph.goals]
+                for s, g in [(path[j], graph.cost(path[: j + 1])), *kept]:
+                    for child, cost in graph.children(s):
+                        if child not in path[: i + 1]:
+                            cheapest[child] = min(cheapest.get(child, math.inf), g + cost)
+            found = np.flatnonzero(there[i - 1])
+            assert {node[states.open_state[k]]: states.open_g[k] for k in found} == cheapest
+        met += bool(strays)
+    assert met > 15
+
+
+@pytest.mark.parametrize("made", [ranking_of_plan, entry_ranking_of_plan])
+def test_states_off_a_plan_that_are_none_are_refused(made):
+    graph = Graph(((0, 1, 1), (1, 2, 1), (0, 3, 1), (3, 1, 1)), 0, frozenset({2}))
+    steps, task = graph.steps([0, 1, 2]), graph.task()
+    for line, said in (("0 (go e1 n1 n2)", "is not applicable"), ("0 (go e0 n0 n1)", "leads to a state"),
+                       ("3 (go e3 n3 n1)", "not before it"), ("what", "expected NUMBER")):  # fmt: skip
+        with pytest.raises(PlanrankError, match=f"state 1 off the plan: .*{said}"):
+            made(task, steps, strays=[line])
 
 
 def check_entries(task, plan):

@@ -119,8 +119,8 @@ def test_damaged_lines_and_other_versions_are_told(planrank, tmp_path, journal):
     [
         (b"", "there is nothing to report in"),
         (b'{"status": "solved", "search": "gbfs"}\n', "of another version of planrank: they do not say batch, cold,"),
-        (b"not json\n{\n", "no line of this journal is a run or a step of a training"),
-        (b'{"colour": 1}\n', "no line of this journal is a run or a step of a training"),
+        (b"not json\n{\n", "no line of this journal is a run, a step of a training or a round of an improvement"),
+        (b'{"colour": 1}\n', "no line of this journal is a run, a step of a training or a round of an improvement"),
         (None, "there is no such file or folder"),
     ],
 )
@@ -137,7 +137,9 @@ def test_a_folder_may_have_other_journals(tmp_path, journal):
     (tmp_path / "load.jsonl").write_text('{"load": 1.5}\n')
     found = read_results([tmp_path])
     assert len(found.runs) == 26
-    assert found.notices == [f"{tmp_path}/load.jsonl: no line of this journal is a run or a step of a training."]
+    assert found.notices == [
+        f"{tmp_path}/load.jsonl: no line of this journal is a run, a step of a training or a round of an improvement."
+    ]
 
 
 def test_other_json_and_lost_logs_are_refused(tmp_path):
@@ -227,3 +229,28 @@ def test_the_page_fits_a_phone_and_follows_the_theme(browser, journal, tmp_path,
         assert (page.evaluate(ground) == before) == (scheme == "dark")
         page.emulate_media(media="print")
         assert not page.is_visible("#filters") and page.is_visible("#summary")
+
+
+def test_the_page_shows_how_a_model_improved(browser, tmp_path):  # noqa: F811
+    rows = [
+        {"round": 0, "seconds": 1.0, "which": "start", "held_out_size": "blocks 10", "held_out_level": 0,
+         "held_out_solved": 1, "held_out_of": 4, "held_out_expansions": 500, "held_out_plan_steps": 20, "budget": 100},
+        {"round": 1, "size": "blocks 10", "level": 0, "problem": "p", "by": "ff", "expanded": 9, "steps": 3,
+         "seconds": 0.1, "solved": 0},
+        {"round": 1, "seconds": 2.0, "which": "present", "held_out_size": "blocks 20", "held_out_level": 1,
+         "held_out_solved": 3, "held_out_of": 4, "held_out_expansions": 60, "held_out_plan_steps": 40, "budget": 100},
+        {"round": 1, "seconds": 2.5, "level": 0, "size": "blocks 10", "budget": 100, "solved": 4, "of": 5, "plans": 5,
+         "loss": 0.25, "better": 1},
+    ]  # fmt: skip
+    model = tmp_path / "mine.safetensors"
+    model.touch()
+    write(tmp_path / "mine.improving/improve.jsonl", rows)
+    assert list(report([model], tmp_path / "page.html").improvements) == ["mine"]
+    with opened(browser, tmp_path / "page.html") as page:
+        assert page.inner_text("h2:has-text('Improvement')") == "Improvement: mine"
+        cells = page.locator("table tbody tr td").all_inner_texts()
+        assert [cell.strip() for cell in cells] == [
+            "1", "blocks 10", "100", "4 of 5", "5", "blocks 20", "3 of 4", "1.50", "yes", "2.50",
+        ]  # fmt: skip
+        page.wait_for_selector(".scatterlayer .trace")
+        assert page.locator(".scatterlayer .trace").count() == 6

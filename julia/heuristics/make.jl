@@ -14,3 +14,7 @@ has_safe_dead_ends(::TableHeuristic) = false
 "Whether one evaluation takes long enough to look at the clock after each."
 is_costly(heuristic) = true
 is_costly(::Union{BlindHeuristic,GoalCountHeuristic,TableHeuristic}) = false
+
+"Whether its values are never more than the cheapest plan costs."
+is_admissible(heuristic) = false
+is_admissible(::Union{BlindHeuristic,MaxHeuristic,LMCutHeuristic}) = true

@@ -65,16 +65,18 @@ nsteps(r::Ranking) = nsteps(r.path)
 "Whether an entry is of a state that the plan itself comes to later."
 is_later_on_path(r::Ranking, entry::Integer) = r.open_state[entry] <= nsteps(r) + 1
 
-Ranking(task::Task, path::PlanPath, generator::SuccessorGenerator) =
-    expand_path!(Ranking(path, Int32[], Int32[], Int32[], Int[], Int32[]), task, generator)
+"With `strays` as one sees it that expands those too, each from the step on at which the plan was left."
+Ranking(task::Task, path::PlanPath, generator::SuccessorGenerator; strays::Strays = NO_STRAYS) =
+    expand_path!(Ranking(path, Int32[], Int32[], Int32[], Int[], Int32[]), task, generator, strays)
 
 """
 A plan seen by a search over entries: row s of the actions holds the operators applicable in state s of the store, none
 for the goal, and `leads_to` the place of the state that each leads to among those of the plan, 0 for any other.
 
-The states of the store are those of the path and then detours: states off the plan, to which wrong actions lead that
-were taken from its states, as a search does that goes astray. The entries of state s are open from step `first_step[s]`
-on: those of s_{i-1} from step i on, those of a detour from the step on at which the wrong action was taken.
+The states of the store are those of the path, then strays and then detours: states off the plan, to which wrong
+actions lead that were taken from its states, as a search does that goes astray; a stray may be several actions away.
+The entries of state s are open from step `first_step[s]` on: those of s_{i-1} from step i on, those of a detour or
+stray from the step on at which the first wrong action was taken.
 """
 struct EntryRanking
     path::PlanPath
@@ -85,15 +87,27 @@ struct EntryRanking
     leads_to::Vector{Int32}
 end
 
-"`detours`: how many of the wrong actions of each step are followed, of those that are proved to be wrong."
-function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0)
+"""
+`detours`: how many of the wrong actions of each step are followed, of those that are proved to be wrong, where `strays`
+has fewer.
+"""
+function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0,
+    strays::Strays = NO_STRAYS)
     n = nsteps(path) + 1
     r = EntryRanking(path, copy(path.g), collect(Int32, 1:n), [path.offsets; path.offsets[end]], copy(path.action),
         Int32[])
     for i in 1:n-1
         note_destinations!(r, generator, i, n)
     end
-    detours > 0 && noperators(task) <= PROVED_OPERATORS && go_astray!(r, task, generator, Int(detours))
+    goal, known = GoalTest(task), zeros(Int, n - 1)         # strays of each step
+    for k in 1:length(strays)
+        s = parent_of(strays, k, n)
+        operator = strays.operator(r.action[r.offsets[s]:r.offsets[s+1]-1], k)
+        add_detour!(r, task, generator, goal, s, operator) || bad_stray(k, "leads to a state that is there already")
+        known[r.first_step[end]] += 1
+    end
+    detours > 0 && noperators(task) <= PROVED_OPERATORS &&
+        go_astray!(r, task, generator, goal, max.(0, Int(detours) .- known))
     r
 end
 
@@ -101,32 +115,41 @@ const TRIES_OF_A_DETOUR = 4
 const PROVED_OPERATORS = 50_000         # in larger tasks a proof takes too long
 
 """
-Follow wrong actions of each step, spread over all. Only those count from which every way to the goal is proved to be
-dearer than the plan's: many a plan has equals, and to rank their states behind would be to learn that they are bad.
+Follow so many wrong actions of each step, spread over all. Only those count from which every way to the goal is proved
+to be dearer than the plan's: many a plan has equals, and to rank their states behind would be to learn that they are
+bad.
 """
-function go_astray!(r::EntryRanking, task::Task, generator::SuccessorGenerator, detours::Int)
-    path, store, goal = r.path, r.path.store, GoalTest(task)
+function go_astray!(r::EntryRanking, task::Task, generator::SuccessorGenerator, goal::GoalTest, detours::Vector{Int})
+    path, store = r.path, r.path.store
     bound = has_conditional_effects(task) ? MaxHeuristic(task) : LMCutHeuristic(task)
     n = nsteps(path) + 1
     for i in 1:n-1
         wrong = filter(k -> r.leads_to[k] == 0, r.offsets[i]:r.offsets[i+1]-1)
         isempty(wrong) && continue
         found, left, hash = 0, path.g[n] - path.g[i], hash_words(store, state_offset(store, i))
-        for try_number in 1:TRIES_OF_A_DETOUR*detours
+        for try_number in 1:TRIES_OF_A_DETOUR*detours[i]
             operator = r.action[wrong[mix_word(UInt64(i), UInt64(try_number))%length(wrong)+1]]
-            child_hash = write_successor!(store, generator, i, hash, operator)
-            task.op_cost[operator] + evaluate(bound, store.words, state_offset(store, store.count + 1)) > left || continue
-            id, is_new = find_or_add!(store, child_hash)
-            is_new || continue
-            push!(r.g, r.g[i] + task.op_cost[operator])
-            push!(r.first_step, i)
-            is_goal(goal, store.words, state_offset(store, id)) ||
-                applicable_operators!(r.action, generator, store.words, state_offset(store, id))
-            push!(r.offsets, length(r.action) + 1)
-            note_destinations!(r, generator, id, n)
-            (found += 1) == detours && break
+            write_successor!(store, generator, i, hash, operator)
+            task.op_cost[operator] + evaluate(bound, store.words, scratch_offset(store)) > left || continue
+            found += add_detour!(r, task, generator, goal, i, operator)
+            found == detours[i] && break
         end
     end
+end
+
+"Add the state that a wrong action of state s leads to; false if it is there already."
+function add_detour!(r::EntryRanking, task::Task, generator::SuccessorGenerator, goal::GoalTest, s::Integer,
+    operator::Integer)
+    store = r.path.store
+    id, is_new = successor!(store, generator, s, operator)
+    is_new || return false
+    push!(r.g, r.g[s] + task.op_cost[operator])
+    push!(r.first_step, r.first_step[s])
+    is_goal(goal, store.words, state_offset(store, id)) ||
+        applicable_operators!(r.action, generator, store.words, state_offset(store, id))
+    push!(r.offsets, length(r.action) + 1)
+    note_destinations!(r, generator, id, nsteps(r.path) + 1)
+    true
 end
 
 "Fill `leads_to` for state s; the states of the plan are the first n."
@@ -143,22 +166,49 @@ end
 successor!(store::StateStore, generator::SuccessorGenerator, parent::Integer, operator::Integer) = find_or_add!(
     store, write_successor!(store, generator, parent, hash_words(store, state_offset(store, parent)), operator))
 
-function expand_path!(r::Ranking, task::Task, generator::SuccessorGenerator)
-    path = r.path
+function expand_path!(r::Ranking, task::Task, generator::SuccessorGenerator, strays::Strays)
+    path, n = r.path, nsteps(r) + 1
     last_entry = zeros(Int, path.store.count)               # of each state, 0 if it is not open
-    for i in 1:nsteps(r), k in path.offsets[i]:path.offsets[i+1]-1
-        id, is_new = successor!(path.store, generator, i, path.action[k])
-        is_new && push!(last_entry, 0)
-        push!(r.child, id)
-        g = path.g[i] + task.op_cost[path.action[k]]
-        until = id <= nsteps(r) + 1 ? id - 1 : nsteps(r) + 1
-        i < until || continue                               # closed by then, or chosen at once
-        entry = last_entry[id]
-        if entry == 0 || g < r.open_g[entry]
-            last_entry[id] = open_entry!(r, entry, id, i, until, g)
+    first_step = first_steps(strays, n)
+    of_step = [Int[] for _ in 1:n-1]
+    foreach(k -> push!(of_step[first_step[k]], k), 1:length(strays))
+    stray, stray_g, goal = zeros(Int32, length(strays)), zeros(Int, length(strays)), GoalTest(task)
+    for i in 1:n-1
+        for k in path.offsets[i]:path.offsets[i+1]-1
+            push!(r.child, meet!(r, last_entry, task, generator, i, i, path.action[k], path.g[i]))
+        end
+        for k in of_step[i]
+            parent = strays.parent[k]
+            from, g = parent <= n ? (parent, path.g[parent]) : (stray[parent-n], stray_g[parent-n])
+            operator = strays.operator(applicable_in(path.store, generator, from), k)
+            stray[k] = first(successor!(path.store, generator, from, operator))
+            stray[k] <= n && bad_stray(k, "leads to a state of the plan")
+            stray_g[k] = g + task.op_cost[operator]
+            is_goal(goal, path.store.words, state_offset(path.store, stray[k])) && continue
+            for o in applicable_in(path.store, generator, stray[k])
+                meet!(r, last_entry, task, generator, i, stray[k], o, stray_g[k])
+            end
         end
     end
     r
+end
+
+applicable_in(store::StateStore, generator::SuccessorGenerator, id::Integer) =
+    applicable_operators!(Int32[], generator, store.words, state_offset(store, id))
+
+"At step i a state, reached at cost g, is expanded and this action of it met: the state that it leads to."
+function meet!(r::Ranking, last_entry::Vector{Int}, task::Task, generator::SuccessorGenerator, i::Integer,
+    parent::Integer, operator::Integer, g::Integer)
+    id, is_new = successor!(r.path.store, generator, parent, operator)
+    is_new && push!(last_entry, 0)
+    until = id <= nsteps(r) + 1 ? id - 1 : nsteps(r) + 1
+    i < until || return id                                  # closed by then, or chosen at once
+    g += task.op_cost[operator]
+    entry = last_entry[id]
+    if entry == 0 || g < r.open_g[entry]
+        last_entry[id] = open_entry!(r, entry, id, i, until, g)
+    end
+    id
 end
 
 "Put a state into the open list at step i, in place of a dearer entry if there is one; the number of the entry."

@@ -48,6 +48,8 @@ mutable struct Search{R}
     batch::Int
     seed::Int
     memory_limit::Int                   # bytes
+    bound::Int64                        # what costs as much or more is not looked for; see `may_be_cheaper`
+    bounds_by_h::Bool                   # h is never more than what the rest of a plan costs
     generator::SuccessorGenerator
     goal::GoalTest
     store::StateStore
@@ -69,16 +71,17 @@ end
 const TIES = (:h_newest, :h_oldest, :newest, :oldest, :random)
 
 function Search(task::Task, rule; reopen::Bool = false, ties::Symbol = :h_newest, unit_steps::Bool = false,
-    batch::Integer = 1, seed::Integer = 0, memory_limit::Integer = typemax(Int),
-    limits::Limits = Limits(), generator::SuccessorGenerator = SuccessorGenerator(task, limits))
+    batch::Integer = 1, seed::Integer = 0, memory_limit::Integer = typemax(Int), bound::Integer = typemax(Int64),
+    limits::Limits = Limits(), generator::SuccessorGenerator = SuccessorGenerator(task, limits),
+    start = task.init, goal::GoalTest = GoalTest(task, limits))
     ties in TIES || throw(PlanRankError(:usage, "unknown tie-breaking `$ties`; known: $(join(TIES, ", "))"))
     batch >= 1 || throw(PlanRankError(:usage, "a batch holds at least one node, not $batch"))
     store = StateStore(nwords(task))
     open = needs_heap(rule) || ties === :random ? HeapOpen(store.h, ties, seed) : BucketOpen(store.h, ties)
-    search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), generator,
-        GoalTest(task, limits), store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0,
+    search = Search(task, rule, reopen, ties, unit_steps, Int(batch), Int(seed), Int(memory_limit), Int64(bound),
+        false, generator, goal, store, open, Int32[], 1, Tuple{Int32,Int32}[], :running, zero(Int32), 0, 0, 0, 0, 0, 0,
         Inf)
-    add_state!(store, task.init)
+    add_state!(store, start)
     set_path!(rule, store, one(Int32), zero(Int32), zero(Int32), zero(Int64))
     store.status[1] = IS_OPEN
     note_state!(rule, search, one(Int32))
@@ -175,13 +178,21 @@ function pop_node!(search::Search)
     push_updated!(search, store.count + 1)
     while !isempty(search.open)
         id, f = pop_open!(search.open)
-        if is_current(search.rule, store, id, f)
+        if is_current(search.rule, store, id, f) && may_be_cheaper(search, id)
             store.status[id] = IS_CLOSED
             return id
         end
     end
     zero(Int32)
 end
+
+"""
+Whether a path through this state may cost less than the bound. One that may not stays open, outside the open list: a
+better path to it puts it there again. With a bound, a search that reopens and is exhausted has proved that there is
+nothing cheaper, if `proved_unsolvable`.
+"""
+@inline may_be_cheaper(search::Search, id::Int32) =
+    search.store.g[id] + (search.bounds_by_h ? Float64(search.store.h[id]) : 0.0) < search.bound
 
 function expand_node!(search::Search, parent::Int32)
     store, applicable = search.store, search.applicable
@@ -203,9 +214,10 @@ end
 @inline function make_successor!(search::Search, parent::Int32, parent_hash::UInt64, operator::Int32)
     store = search.store
     search.generated += 1
-    hash = write_successor!(store, search.generator, parent, parent_hash, operator)
     step = search.unit_steps ? one(Int32) : @inbounds search.task.op_cost[operator]
     g = store.g[parent] + step          # cannot wrap: both states of a path and costs are below 2^31
+    g < search.bound || return zero(Int32), false, false
+    hash = write_successor!(store, search.generator, parent, parent_hash, operator)
     id, is_new = find_or_add!(store, hash)
     is_new || is_better_path(search.rule, store, id, parent, operator, g) || return id, false, false
     is_new || return id, false, better_path!(search, id, parent, operator, g)
@@ -299,6 +311,7 @@ Search for at most `seconds` with a heuristic written in Julia; call again while
 function run!(search::Search, heuristic; seconds::Real = 0.05, max_expansions::Integer = typemax(Int))
     deadline = deadline_after(seconds)
     safe = has_safe_dead_ends(heuristic)
+    search.bounds_by_h = is_admissible(heuristic)
     store = search.store
     while search.status === :running
         while waiting(search) > 0

@@ -294,6 +294,17 @@ function apply!(target, target_offset::Int, generator::SuccessorGenerator, words
     nothing
 end
 
+"Turn the state into its successor. Without conditional effects only the words that change are looked at."
+function advance!(state::Vector{UInt64}, generator::SuccessorGenerator, operator::Integer)
+    has_conditional_effects(generator.task, operator) &&
+        return apply!(state, 0, generator, copy(state), 0, operator)
+    @inbounds for e in generator.effect_offsets[operator]:generator.effect_offsets[operator+1]-1
+        effect = generator.effects[e]
+        state[effect.word] = (state[effect.word] & ~effect.clear) | effect.set
+    end
+    nothing
+end
+
 "Whether the condition of a conditional effect holds."
 fires(task::Task, c::Integer, words, offset::Int) =
     all(fact -> has_fact(words, offset, fact), row(task.cond_pre, c)) &&

@@ -52,7 +52,7 @@ end
         @test PlanRank.dimensions(loaded)[5] == 100
         heuristic = PlanRank.new_heuristic(loaded, guide, LIMITLESS...)
         whole, driven = new_search(loaded, name), new_search(loaded, name)
-        while PlanRank.run_slice(whole, heuristic, 1.0) == "running" end
+        while PlanRank.run_slice(whole, heuristic, 1.0, typemax(Int)) == "running" end
         drive_with(loaded, heuristic, driven)
         @test PlanRank.search_status(driven) == PlanRank.search_status(whole) == "solved"
         @test PlanRank.statistics(driven) == PlanRank.statistics(whole)
@@ -86,9 +86,9 @@ end
     initial = PlanRank.pack_facts(task.init, nwords(task))
     values = GC.@preserve initial PlanRank.heuristic_values(loaded, hmax, UInt(pointer(initial)), 1)
     @test values == [PlanRank.evaluate(hmax, initial, 0) / 100]
-    columns = PlanRank.ranking_columns(loaded, plan)
+    columns = PlanRank.ranking_columns(loaded, plan, "")
     @test columns[2][end] == Float32(cost) && columns[10] == Float32.(costs[columns[11].+1])
-    columns = PlanRank.entry_ranking_columns(loaded, plan, 0)
+    columns = PlanRank.entry_ranking_columns(loaded, plan, 0, "")
     @test columns[2][end] == Float32(cost) && columns[5] == Float32.(costs[columns[6].+1])
 end
 

@@ -14,6 +14,7 @@ import click
 from planrank.cli.certify import certify
 from planrank.cli.evaluate import evaluate
 from planrank.cli.generate import generate
+from planrank.cli.improve import improve
 from planrank.cli.inspect import ground, validate
 from planrank.cli.installation import doctor, setup
 from planrank.cli.label import label
@@ -57,7 +58,22 @@ def cli(ctx: click.Context) -> None:
 
 cli.params += verbosity_options()
 
-COMMANDS = (setup, doctor, generate, import_, label, train, solve, evaluate, report, show, certify, validate, ground)
+COMMANDS = (
+    setup,
+    doctor,
+    generate,
+    import_,
+    label,
+    train,
+    improve,
+    solve,
+    evaluate,
+    report,
+    show,
+    certify,
+    validate,
+    ground,
+)
 for command in COMMANDS:
     cli.add_command(command)
 

@@ -13,13 +13,13 @@ from planrank.learning.config import OPTIONS, configuration, default_text
 from planrank.options import kind_of
 
 
-def option_of(one: Field[Any]) -> Any:
-    """The option of a field. Without a default of its own: what is not given may come from the file or the profile."""
+def option_of(one: Field[Any], shown: str | None) -> Any:
+    """The option of a field, whose default is shown so. It has none of its own: what is not given may come from the
+    file or the profile."""
     kind, choices = kind_of(one), one.metadata["choices"]
     name = "--" + one.name.replace("_", "-")
     if kind is bool:
         name += f"/--no-{name[2:]}"
-    shown = default_text(one.name)
     help = one.metadata["help"]
     if kind is tuple:
         help += f" Several of {', '.join(choices)}, separated by commas."
@@ -35,7 +35,7 @@ def option_of(one: Field[Any]) -> Any:
 
 def config_options(command: Any) -> Any:
     for one in reversed(OPTIONS.values()):
-        command = option_of(one)(command)
+        command = option_of(one, default_text(one.name))(command)
     return command
 
 

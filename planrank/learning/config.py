@@ -5,7 +5,7 @@ Imports neither NumPy nor torch, because help is made from it.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import Field, asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from planrank.files import read_toml
 from planrank.models import families
 from planrank.models.grid.architecture import GridArchitecture
 from planrank.models.hypergraph.architecture import Architecture
-from planrank.options import check_fields, checked, option, options_of
+from planrank.options import check_fields, checked, option, options_of, shown_default
 
 # What a profile says of fields that were not given.
 PROFILES: dict[str, dict[str, object]] = {
@@ -195,17 +195,17 @@ OPTIONS = {
 }
 
 
-def read_config(file: str | Path) -> dict[str, Any]:
+def read_config(file: str | Path, known: dict[str, Field[Any]] = OPTIONS) -> dict[str, Any]:
     """The keys of a configuration file, checked one by one."""
     if not Path(file).is_file():
         raise PlanrankError("there is no such configuration file", file=str(file))
     found = read_toml(Path(file))
-    unknown = [key for key in found if key not in OPTIONS]
+    unknown = [key for key in found if key not in known]
     if unknown:
-        words = f"unknown key {', '.join(unknown)}; the known ones are {', '.join(OPTIONS)}"
+        words = f"unknown key {', '.join(unknown)}; the known ones are {', '.join(known)}"
         raise PlanrankError(words, file=str(file))
     try:
-        return {key: checked(OPTIONS[key], value) for key, value in found.items()}
+        return {key: checked(known[key], value) for key, value in found.items()}
     except PlanrankError as e:
         raise PlanrankError(e.message, file=str(file)) from None
 
@@ -220,9 +220,4 @@ def default_text(name: str) -> str | None:
     by_profile = [f"{profile}: {values[name]}" for profile, values in PROFILES.items() if name in values]
     if by_profile:
         return "; ".join(by_profile).removeprefix("default: ")
-    default = OPTIONS[name].default
-    if default is None:
-        return None
-    if isinstance(default, bool):
-        return "on" if default else "off"
-    return ",".join(default) if isinstance(default, tuple) else str(default)
+    return shown_default(OPTIONS[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -31,14 +32,22 @@ class Example:
     prepared: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
-def build_example(task: Task, steps: list[str], shape: Any, path_only: bool = False, detours: int = 0) -> Example:
+def build_example(
+    task: Task,
+    steps: list[str],
+    shape: Any,
+    path_only: bool = False,
+    detours: int = 0,
+    strays: Sequence[str] = (),
+) -> Example:
     """`shape` is an architecture. `path_only` leaves out the states off the plan, which not all losses look at;
-    networks that score actions never need them all: `detours` is how many they see at each step."""
+    networks that score actions never need them all: `detours` is how many they see at each step. `strays` are further
+    states off the plan (see `Search.strays`)."""
     family = families.get(shape.family_name)
     if getattr(shape, "rank", "states") != "states":
-        entries = entry_ranking_of_plan(task, steps, detours)
+        entries = entry_ranking_of_plan(task, steps, detours, strays)
         return Example(entries, family.encode(task, entries.states, shape, entries.actions))
-    ranking = ranking_of_plan(task, steps)
+    ranking = ranking_of_plan(task, steps, strays)
     states = ranking.states[: ranking.length + 1] if path_only else ranking.states
     return Example(ranking, family.encode(task, states, shape))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,8 +61,8 @@ class Ranking:
 class EntryRanking:
     """What a search over entries (state, action) meets that takes just the actions of a plan s_0 a_1 s_1 … s_l.
 
-    `states` are s_0 … s_l and then detours: states off the plan that a wrong action leads to. Row i of the actions
-    holds the operators applicable in state i (none in a goal, where the search ends), what each costs, and in
+    `states` are s_0 … s_l, then strays and detours: states off the plan that wrong actions lead to. Row i of the
+    actions holds the operators applicable in state i (none in a goal, where the search ends), what each costs, and in
     `leads_to` the number of the plan's state that it leads to, -1 if to none; `chosen[i]` is the place in row i of the
     plan's own. The entries of state i compete with the plan's from step `first_step[i]` on, counted from 1.
     """
@@ -99,9 +100,10 @@ class EntryRanking:
         return counted[self.action_offsets[1:]] - counted[self.action_offsets[:-1]]
 
 
-def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0) -> EntryRanking:
-    """As `ranking_of_plan`, for a network that ranks actions, with so many detours at each step, if there are any."""
-    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), detours)
+def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0, strays: Sequence[str] = ()) -> EntryRanking:
+    """As `ranking_of_plan`, for a network that ranks actions. The entries of `strays` compete too, and where these are
+    fewer, those of so many detours at each step, if there are any."""
+    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), detours, "\n".join(strays))
     words, g, first_step, offsets, cost, action, leads_to, chosen = (np.array(julia.view(column)) for column in columns)
     path_g = g[: len(chosen) + 1]
     return EntryRanking(
@@ -118,13 +120,15 @@ def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0) -> Ent
     )
 
 
-def ranking_of_plan(task: Task, steps: list[str]) -> Ranking:
+def ranking_of_plan(task: Task, steps: list[str], strays: Sequence[str] = ()) -> Ranking:
     """Of a plan that solves the task, `(name argument …)` for each step.
 
+    `strays` are states off the plan, as `Search.strays` gives them, which are expanded too, each when the plan is left
+    for it: what they generate is in the open list from then on.
     PlanrankError says which step fails and why, that the plan or the way to the goal is empty, or that the plan comes
     back to a state or goes on after the goal, which no search does.
     """
-    columns = julia.call_long("ranking_columns", task.handle, "\n".join(steps))
+    columns = julia.call_long("ranking_columns", task.handle, "\n".join(steps), "\n".join(strays))
     # Copies, so that a ranking does not keep Julia's memory alive.
     words, path_g, state, start, until, g, later, offsets, child, cost, action, chosen = (
         np.array(julia.view(column)) for column in columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -58,11 +57,7 @@ def searched(
     solved = expansions = steps = 0
     for task in tasks:
         forward, scorer = Search(task, search, rank=rank, batch=batch), scorer_of(task)
-        deadline = time.monotonic() + (float("inf") if seconds is None else seconds)
-        while (left := deadline - time.monotonic()) > 0 and forward.step(scorer, left):
-            if forward.expanded >= max_expansions:
-                break
-        if forward.status == "solved":
+        if forward.run(scorer, float("inf") if seconds is None else seconds, max_expansions) == "solved":
             solved += 1
             steps += len(forward.plan())
         expansions += forward.expanded

@@ -96,10 +96,18 @@ def is_due(step: int, every: int, last: int) -> bool:
 class TrainingState:
     """All that changes while a network is trained, and how it is written down and read again."""
 
-    def __init__(self, config: TrainConfig, signature: Signature, trainset_digest: str, file: Path, count: int = 1):
+    def __init__(
+        self,
+        config: TrainConfig,
+        signature: Signature,
+        trainset_digest: str,
+        file: Path,
+        count: int = 1,
+        start: Model | None = None,
+    ):
         self.config, self.trainset_digest, self.file = config, trainset_digest, file
         self.count = count  # of the examples
-        self.network = Trainable(Model.fresh(signature, config.architecture, config.seed))
+        self.network = Trainable(start or Model.fresh(signature, config.architecture, config.seed))
         self.parameter = self.network.parameter
         options: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "foreach": False}
         self.optimizer = AdaBelief([self.parameter], **options)

@@ -1,4 +1,4 @@
-"""The page of `planrank report`: what it says of runs and trainings, as its scripts want it."""
+"""The page of `planrank report`: what it says of runs, trainings and improvements, as its scripts want it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ COLUMNS = (
     "domain", "problem", "guide", "search", "status", "reason", "expanded", "evaluated", "generated", "plan_length",
     "plan_cost", "total_seconds", "time_limit", "peak_kb", "instance_sha",
 )  # fmt: skip
-SCRIPTS = ("tables.js", "runs.js", "run_charts.js", "trainings.js", "report.js")
+SCRIPTS = ("tables.js", "runs.js", "run_charts.js", "trainings.js", "improvements.js", "report.js")
+ROUND_COLUMNS = (
+    "round", "seconds", "size", "solved", "of", "by", "expanded", "steps", "budget", "loss", "better", "plans", "which",
+    "held_out_size", "held_out_level", "held_out_solved", "held_out_of", "held_out_expansions", "held_out_plan_steps",
+)  # fmt: skip
 LOG_COLUMNS = ("step", "seconds", "loss", "zero_one", "solved", "of", "expansions", "plan_steps")
 
 
@@ -36,6 +40,11 @@ def page_data(results: Results) -> dict[str, Any]:
         "trainings": {
             name: [[row.get(column) for column in LOG_COLUMNS] for row in rows]
             for name, rows in results.trainings.items()
+        },
+        "round_columns": ROUND_COLUMNS,
+        "improvements": {
+            name: [[row.get(column) for column in ROUND_COLUMNS] for row in rows]
+            for name, rows in results.improvements.items()
         },
     }
 

@@ -1,4 +1,4 @@
-"""Reads what commands and benchmarks wrote down: runs, logs of trainings, documents of tables."""
+"""Reads what commands and benchmarks wrote down: runs, logs of trainings and improvements, documents of tables."""
 
 from __future__ import annotations
 
@@ -25,23 +25,31 @@ NUMBERS = (
     "solved",
     "of",
     "expansions",
+    "round",
+    "held_out_solved",
+    "held_out_of",
+    "held_out_expansions",
+    "held_out_plan_steps",
 )
 TYPES: dict[str, type] = dict.fromkeys(WORDS, str) | dict.fromkeys(NUMBERS, float)
 DOCUMENT_FORMAT = 1  # of {"planrank_document": 1, "title": …, "sections": [{"title", "text", "header", "rows"}]}
-LOG = "log.jsonl"
+LOGS = ("log.jsonl", "improve.jsonl")
+FOLDERS = (".training", ".improving")  # beside a model
 
 
 @dataclass
 class Results:
-    """`trainings` by name, rows in the order of their steps; `notices` are sentences that readers should see."""
+    """`trainings` by name, rows in the order of their steps, and `improvements`, in that of their rounds; `notices` are
+    sentences that readers should see."""
 
     runs: list[Row] = field(default_factory=list)
     trainings: dict[str, list[Row]] = field(default_factory=dict)
+    improvements: dict[str, list[Row]] = field(default_factory=dict)
     documents: list[dict[str, Any]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.trainings or self.documents)
+        return bool(self.runs or self.trainings or self.improvements or self.documents)
 
 
 def read_results(sources: Iterable[Path]) -> Results:
@@ -59,6 +67,7 @@ def read_results(sources: Iterable[Path]) -> Results:
                 raise
             found.notices.append(f"{e}.")  # a folder may have others too
     found.trainings = dict(zip(training_names(list(found.trainings)), found.trainings.values(), strict=True))
+    found.improvements = dict(zip(training_names(list(found.improvements)), found.improvements.values(), strict=True))
     found.runs = list({key_of(row): row for row in reversed(found.runs)}.values())[::-1]
     found.notices += versions(found.runs)
     if not found:
@@ -68,10 +77,12 @@ def read_results(sources: Iterable[Path]) -> Results:
 
 def files_of(source: Path) -> Iterator[Path]:
     if source.suffix == ".safetensors":
-        folder = source.with_suffix(".training")
-        if not folder.is_dir():
-            raise PlanrankError(f"the log of this model's training is not beside it, in {folder}", file=str(source))
-        yield from files_of(folder)
+        folders = [folder for ending in FOLDERS if (folder := source.with_suffix(ending)).is_dir()]
+        if not folders:
+            place = source.with_suffix(FOLDERS[0])
+            raise PlanrankError(f"the log of this model's training is not beside it, in {place}", file=str(source))
+        for folder in folders:
+            yield from files_of(folder)
     elif source.is_dir():
         yield from sorted(source.rglob("*.jsonl"))
     elif source.is_file():
@@ -94,8 +105,10 @@ def document(file: Path) -> dict[str, Any]:
 
 
 def read_journal(file: Path, into: Results) -> None:
-    """A journal has runs of an evaluation or the steps of a training; what is damaged is told, not hidden."""
+    """A journal has runs of an evaluation, the steps of a training or the rounds of an improvement; what is damaged is
+    told, not hidden."""
     rows, damaged = lines_of(file)
+    rounds = [row for row in rows if row.get("round") is not None and "seconds" in row]
     steps = [row for row in rows if row.get("step") is not None and "seconds" in row]
     runs = [row for row in rows if row.keys() >= RUN_KEYS]
     lacking = [row for row in rows if "status" in row and not row.keys() >= RUN_KEYS]
@@ -103,12 +116,15 @@ def read_journal(file: Path, into: Results) -> None:
         missing = ", ".join(sorted(RUN_KEYS - lacking[0].keys()))
         message = f"these runs are of another version of planrank: they do not say {missing}; run them again"
         raise PlanrankError(message, file=str(file))
-    if not steps and not runs:
+    if not steps and not runs and not rounds:
         if not rows and not damaged:
             return
-        raise PlanrankError("no line of this journal is a run or a step of a training", file=str(file))
+        message = "no line of this journal is a run, a step of a training or a round of an improvement"
+        raise PlanrankError(message, file=str(file))
     if steps:
         into.trainings[str(file)] = sorted(steps, key=lambda row: row["step"])
+    if rounds:
+        into.improvements[str(file)] = sorted(rounds, key=lambda row: row["round"])
     into.runs += runs
     for count, what in ((len(damaged), "damaged"), (len(lacking), "of another version of planrank")):
         if count:
@@ -144,14 +160,18 @@ def fits(value: Any, kind: type) -> bool:
 
 def training_names(logs: list[str]) -> list[str]:
     """Of logs such as NAME.training/CANDIDATE/log.jsonl: what tells them apart, without a candidate that is alone."""
-    folders = [Path(log).parent if Path(log).name == LOG else Path(log) for log in logs]
+    folders = [Path(log).parent if Path(log).name in LOGS else Path(log) for log in logs]
     above = [folder.parent for folder in folders]
     kept = [
         home if home.suffix == ".training" and above.count(home) == 1 else folder
         for folder, home in zip(folders, above, strict=True)
     ]
     shared = Path(os.path.commonpath([folder.parent for folder in kept])) if kept else Path()
-    return [" ".join(part.removesuffix(".training") for part in folder.relative_to(shared).parts) for folder in kept]
+    return [" ".join(bare_name(part) for part in folder.relative_to(shared).parts) for folder in kept]
+
+
+def bare_name(part: str) -> str:
+    return part.removesuffix(FOLDERS[0]).removesuffix(FOLDERS[1])
 
 
 def versions(runs: Iterable[Row]) -> list[str]:

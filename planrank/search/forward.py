@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from planrank import julia
 from planrank.choices import POLICY_SEARCHES
 from planrank.errors import PlanrankError
-from planrank.limits import Limits
+from planrank.limits import NO_LIMIT, Limits
 from planrank.models.family import Scorer
 from planrank.models.policy import log_softmax
 from planrank.search.heuristic import Heuristic
@@ -39,6 +40,11 @@ class Statistics:
     best_h: float = math.inf
     states: int = 0
     state_bytes: int = 0
+
+    def __add__(self, later: Statistics) -> Statistics:
+        """Of a search and of another after it, whose states are those in memory."""
+        added = ("expanded", "evaluated", "generated", "reopened", "dead_ends")
+        return replace(later, **{name: getattr(self, name) + getattr(later, name) for name in added})
 
 
 class Search:
@@ -75,6 +81,15 @@ class Search:
         options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
         self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
 
+    @classmethod
+    def below(cls, task: Task, windows: Any, name: str, weight: float, limits: Limits) -> Search:
+        """A search for anything cheaper than a plan that is held by Julia as `windows`."""
+        search = cls.__new__(cls)
+        search.task, search.limits, search.batch = task, limits, 1
+        search.takes_policy = search.ranks_actions = search.has_entries = False
+        search.handle = julia.call_long("search_below", windows, name, weight, limits.memory)
+        return search
+
     @property
     def status(self) -> str:
         """ "running", "solved", "exhausted" or "memory"."""
@@ -85,13 +100,15 @@ class Search:
         """How many states were expanded so far."""
         return julia.call("expanded_states", self.handle)
 
-    def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS) -> str:
-        """Go on for at most so long, and with a scorer for the batch that was begun; the status then."""
+    def run(self, evaluator: Evaluator, seconds: float = SLICE_SECONDS, max_expansions: int = NO_LIMIT) -> str:
+        """Go on for at most so long, and until so many states are expanded in all, and with a scorer for the batch that
+        was begun; the status then."""
         if isinstance(evaluator, Heuristic):
-            return julia.call_long("run_slice", self.handle, evaluator.handle, seconds)
+            return julia.call_long("run_slice", self.handle, evaluator.handle, seconds, max_expansions)
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self.step(evaluator, left):
-            pass
+        while (left := deadline - time.monotonic()) > 0 and self.expanded < max_expansions:
+            if not self.step(evaluator, left):
+                break
         return self.status
 
     def step(self, scorer: Scorer, seconds: float = math.inf) -> bool:
@@ -189,3 +206,11 @@ class Search:
         """The same without steps that the goal does not need (Action Elimination)."""
         deadline = (limits or Limits()).deadline
         return julia.call_long("needed_plan_lines", self.handle, deadline).splitlines()
+
+    def strays(self, plan: list[str], most: int) -> list[str]:
+        """States off a plan that this search has expanded, the nearest to it first, at most so many.
+
+        Each is a line `NUMBER (ACTION)`: where an action leads from the state of this number. Those of the plan, which
+        need not be one that this search found, are 0, 1, …, and these follow in their order.
+        """
+        return julia.call_long("stray_lines", self.handle, "\n".join(plan), most).splitlines()

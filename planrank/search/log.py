@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from planrank.search.anytime import INTERRUPTED, OPTIMAL, OUT_OF_MEMORY, OUT_OF_TIME
 from planrank.search.plans import cost_text
 from planrank.search.solve import EXIT_OF_STATUS
+
+WHY_ENDED = {
+    OPTIMAL: "the last is proved optimal",
+    OUT_OF_TIME: "none cheaper was found in time",
+    OUT_OF_MEMORY: "none cheaper was found within the memory limit",
+    INTERRUPTED: "none cheaper was found before the interruption",
+}
 
 
 def log_lines(found: dict[str, Any], time_limit: float | None = None, memory_limit: float | None = None) -> list[str]:
@@ -19,6 +27,8 @@ def log_lines(found: dict[str, Any], time_limit: float | None = None, memory_lim
     lines.append(f"Heuristic: {described_guide(found['heuristic'], found['model_file'])}")
     if found["plan"] is not None:
         lines += [f"Plan length: {found['plan_length']} step(s).", f"Plan cost: {cost_text(found['plan_cost'])}"]
+        if "ended" in found:
+            lines.append(f"Plans: {len(found['plans'])}, {WHY_ENDED[found['ended']]}.")
     else:
         lines.append(f"No plan: {found['status']}; {found['reason']}.")
     return [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 POOLINGS = ("sum", "mean", "max")
 RECEIVERS = ("adds", "effects", "all")
-VALUES = ("facts", "pooled", "both")
+VALUES = ("held", "sum", "pooled")
 
 VERTEX_FEATURES = 3  # in the state, in the goal, in the goal as false
 DISTANCE_FEATURES = 2  # whether there is a way to the goal, how far it is
@@ -28,8 +28,8 @@ EDGE_FEATURES = 3  # cost, number of preconditions, number of add effects
 @dataclass(frozen=True)
 class Architecture:
     """`messages` pools what arrives at a vertex, `pooling` the vertices of a state for its value and `context` for the
-    scores of its actions. With `value` "facts" that is a sum of what each vertex is worth, and `pooling` is of no
-    account: what a step changes then counts the same in a problem of any size. "both" adds the two.
+    scores of its actions. With `value` "sum" that is a sum of what each vertex is worth, with "held" of those that hold
+    or are goals, and `pooling` is of no account: what a step changes counts the same in a problem of any size.
 
     `mixing` ends each layer with a dense map for each predicate; without it, as in the paper, a vertex is just the
     pooled messages and, with `residual`, what it was before. In `shared` layers a vertex is the mean of both.
@@ -47,9 +47,9 @@ class Architecture:
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
     value: str = option(
-        "pooled",
-        "What the value of a state is: facts: a sum over its facts; pooled: a dense layer over the pooled vertices; "
-        "both: their sum.",
+        "held",
+        "What the value of a state is: sum: a sum over all facts of the task; held: over those that hold or are goals; "
+        "pooled: a dense layer over what all are, pooled.",
         choices=VALUES,
     )
     pooling: tuple[str, ...] = option(
@@ -63,7 +63,7 @@ class Architecture:
         True, "Whether a network sees how many steps a fact is from a goal, changing one argument at a time."
     )
     relaxed: bool = option(
-        False, "Whether a network sees which facts the relaxed plan of hFF makes true; hFF is computed for each state."
+        True, "Whether a network sees which facts the relaxed plan of hFF makes true; hFF is computed for each state."
     )
     rank: str = option(
         "actions",
@@ -74,6 +74,8 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.value == "held" and not self.residual:
+            raise PlanrankError("without residual connections facts forget whether they hold; expected another value")
         if self.shared and not (self.residual and self.mixing):
             raise PlanrankError("layers that share their weights need residual connections and mixing")
 
@@ -89,8 +91,7 @@ class Architecture:
     @property
     def poolings(self) -> tuple[str, ...]:
         """All poolings over the vertices."""
-        used = ("sum",) if self.value != "pooled" else ()
-        used += self.pooling if self.value != "facts" else ()
+        used = {"held": (), "sum": ("sum",), "pooled": self.pooling}[self.value]
         used += self.context if self.scores_actions else ()
         return tuple(kind for kind in POOLINGS if kind in used)
 
@@ -106,14 +107,14 @@ class Architecture:
 
 # The networks that --select tries: which is the best depends on the domain.
 SELECTION: list[dict[str, object]] = [
-    {"value": "facts"},
-    {"value": "pooled"},
+    {"value": "held", "relaxed": True},
+    {"value": "held", "relaxed": False},
+    {"value": "sum", "relaxed": False, "detours": 0},
     {"value": "pooled", "relaxed": True},
-    {"value": "facts", "layers": 3},
 ]
 # The networks that the paper tries.
 GRID = [
-    {"layers": layers, "dim": dim, "residual": residual}
+    {"layers": layers, "dim": dim, "residual": residual, "value": "pooled"}
     for layers in (1, 2, 3)
     for dim in (4, 8, 16)
     for residual in (True, False)
@@ -148,13 +149,11 @@ def weight_shapes(signature: HypergraphSignature, shape: Architecture) -> dict[s
                 shapes[f"layer{layer}.vertex{number}.map"] = (inputs, shape.dim)
                 shapes[f"layer{layer}.vertex{number}.bias"] = (shape.dim,)
     pooled = len(signature.predicates) * widths[-1]
-    if shape.value != "pooled":
-        shapes["head.facts.map"] = (pooled, 1)
-    if shape.value != "facts":
+    if shape.value == "pooled":
         shapes["head.hidden.map"] = (len(shape.pooling) * pooled, shape.dim)
         shapes["head.hidden.bias"] = (shape.dim,)
-        shapes["head.value.map"] = (shape.dim, 1)
-        shapes["head.value.bias"] = (1,)
+    shapes["head.value.map"] = (shape.dim if shape.value == "pooled" else pooled, 1)
+    shapes["head.value.bias"] = (1,)
     if shape.scores_actions:
         for kind in signature.action_kinds:
             edge = signature.edges[kind]

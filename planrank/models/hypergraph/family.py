@@ -44,7 +44,7 @@ class HypergraphFamily(Family):
                 weights[name] = rng.uniform(-bound, bound, shape).astype(np.float32)
         # What is pooled is never negative, so a hidden unit whose weights sum to less than zero may be zero for all
         # states. Every other one sums to more, or a small network could be born dead.
-        if architecture.value != "facts":
+        if architecture.value == "pooled":
             hidden = weights["head.hidden.map"]
             hidden[:, ::2] *= np.where(hidden[:, ::2].sum(axis=0) < 0, -1, 1)
         return weights

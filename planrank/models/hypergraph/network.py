@@ -39,7 +39,12 @@ def forward(
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
-    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, shape))], widths[0])
+    first = arithmetic.first_vertices(parts, shape)
+    vertices = arithmetic.store("vertices", 0, [(None, first)], widths[0])
+    if shape.value == "held":
+        # 1 for what holds or is a goal. Of other facts larger problems may have very many more.
+        rest = (1 - first[:, 0:1]) * (1 - first[:, 1:2]) * (1 - first[:, 2:3])
+        counts = arithmetic.store("counts", 0, [(None, 1 - rest)], 1)
     for number, layer in enumerate(parts.layers):
         name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
@@ -60,20 +65,28 @@ def forward(
             else:
                 rows = arithmetic.widen(arithmetic.side_by_side(bags, before, group), widths[number + 1])
             blocks.append((group.ids, rows))
+        if shape.value == "held":
+            still = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
+            counts = arithmetic.store("counts", number + 1, still, 1)
+            if number + 1 == shape.layers:
+                rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, still, strict=True)]
+                counted = arithmetic.store("counted", 0, rows, widths[-1])
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
-    pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
-    pooled = pooled.reshape(-1, len(signature.predicates), len(shape.poolings), widths[-1])
+    if shape.poolings:
+        pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
+        pooled = pooled.reshape(-1, len(signature.predicates), len(shape.poolings), widths[-1])
 
     def seen(kinds: tuple[str, ...]) -> Any:
         chosen = pooled if kinds == shape.poolings else pooled[:, :, [shape.poolings.index(kind) for kind in kinds]]
         return chosen.reshape(len(pooled), -1)
 
-    values = 0
-    if shape.value != "pooled":
-        values = (seen(("sum",)) @ weights["head.facts.map"])[:, 0]
-    if shape.value != "facts":
-        hidden = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
-        values = values + dense(weights, "head.value", hidden)[:, 0]
+    if shape.value == "held":
+        read = arithmetic.pool(counted, parts.readout, ("sum",)).reshape(-1, len(signature.predicates) * widths[-1])
+    elif shape.value == "sum":
+        read = seen(("sum",))
+    else:
+        read = arithmetic.relu(dense(weights, "head.hidden", seen(shape.pooling)))
+    values = dense(weights, "head.value", read)[:, 0]
     if not shape.scores_actions:
         return values, None
     blocks = []

@@ -195,7 +195,8 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
-    pooling: Any = Pooling(readout, vertex_count, shape.poolings, dtype)
+    kinds = ("sum", *shape.poolings) if shape.value == "held" else shape.poolings
+    pooling: Any = Pooling(readout, vertex_count, kinds, dtype)
     action_rank, action_count = ranks(parts.actions.groups)
     ids: Any = Selection(action_rank[parts.actions.ids], action_count)
     states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths))

@@ -2,7 +2,13 @@
 
 const counted = (count, what) => (count ? `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}` : null);
 open(
-  [counted(RUNS.length, "run"), counted(Object.keys(DATA.trainings).length, "training")].filter(Boolean).join(", "),
+  [
+    counted(RUNS.length, "run"),
+    counted(Object.keys(DATA.trainings).length, "training"),
+    counted(Object.keys(DATA.improvements).length, "improvement"),
+  ]
+    .filter(Boolean)
+    .join(", "),
   (page) => {
     for (const document of DATA.documents) page.append(documentCard(document));
     if (RUNS.length) {
@@ -22,6 +28,7 @@ open(
       );
     }
     if (Object.keys(DATA.trainings).length) page.append(trainings());
+    for (const [name, rows] of Object.entries(DATA.improvements)) page.append(improvement(name, rows));
     if (RUNS.length) page.append(allRuns());
     redraw();
     applyTheme();
