@@ -96,7 +96,7 @@ def measure(folder: str, domain: str, way: str, steps_asked: int) -> dict:
         name = names[instance_at(step, len(names), config.seed)]
         states += len(state.take_step(examples[name], name)[0].values)
     seconds = time.process_time() - started
-    found = {"examples": len(names), "states": states / step, "building": building}
+    found = {"examples": len(names), "states": states / (step + 1), "building": building}
     return found | {"steps": epochs * len(names), "seconds": seconds}
 
 
