@@ -10,6 +10,7 @@ and not measured again. Writes results/training_speed.{md,json}.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from pathlib import Path
@@ -30,7 +31,7 @@ BAR = 15  # minutes
 WAYS: dict[str, dict[str, Any]] = {
     "all states": {"states_per_step": 0},
     "32 states": {"states_per_step": 32},
-    "all, from disk": {"states_per_step": 0, "examples_memory": 0},
+    "from disk": {"states_per_step": 0, "examples_memory": 0},
 }
 HEADER = ["domain", "examples", "states", "building"]
 
@@ -39,18 +40,23 @@ def main() -> None:
     parser = script.parser(__doc__)
     parser.add_argument("--instances", type=Path, metavar="FOLDER")
     parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
+    parser.add_argument("--ways", type=script.names(list(WAYS)), default=list(WAYS), metavar="NAME,…")
     parser.add_argument("--steps", type=int, default=200, help="that are timed, at least")
     parser.add_argument("--work", type=Path, metavar="FOLDER", help="rows are kept here")
     options = script.parse(parser, "instances", quick={"steps": 4, "domains": ["ferry"]})
     with script.folder_for(options.work) as work:
         folder = toy_training_data(work / "toy") / "paper" if options.quick else options.instances.resolve()
-        rows = measured(folder, options.domains, options.steps, work / "training_speed.jsonl")
+        rows = measured(folder, options, work / "training_speed.jsonl")
     write(options.results, "training_speed", report(rows, options.steps), rows)
 
 
-def measured(folder: Path, domains: list[str], steps: int, file: Path) -> list[dict]:
+def measured(folder: Path, options: argparse.Namespace, file: Path) -> list[dict]:
     """The rows of the file, and those that are missing in it."""
-    asked = [{"domain": domain, "way": way, "steps_asked": steps} for domain in domains for way in WAYS]
+    asked = [
+        {"domain": domain, "way": way, "steps_asked": options.steps}
+        for way in options.ways
+        for domain in options.domains
+    ]
     done = {(row["domain"], row["way"], row["steps_asked"]): row for row in read_rows(file)}
     missing = [row for row in asked if tuple(row.values()) not in done]
     jobs = [Job("training_speed:measure", {"folder": str(folder / row["domain"])} | row) for row in missing]
@@ -90,7 +96,7 @@ def measure(folder: str, domain: str, way: str, steps_asked: int) -> dict:
         name = names[instance_at(step, len(names), config.seed)]
         states += len(state.take_step(examples[name], name)[0].values)
     seconds = time.process_time() - started
-    found = {"examples": len(names), "states": states / step, "building": building}
+    found = {"examples": len(names), "states": states / (step + 1), "building": building}
     return found | {"steps": epochs * len(names), "seconds": seconds}
 
 
@@ -99,23 +105,23 @@ def quiet(text: str) -> None:
 
 
 def report(rows: list[dict], steps: int) -> list[str]:
-    found = {(row["domain"], row["way"]): row for row in rows}
+    found, ways = {(row["domain"], row["way"]): row for row in rows}, list(dict.fromkeys(row["way"] for row in rows))
     lines = []
     for domain in dict.fromkeys(row["domain"] for row in rows):
-        first, rates = found[domain, next(iter(WAYS))], [f"{rate(found[domain, way]):.1f}" for way in WAYS]
+        first, rates = found[domain, ways[0]], [f"{rate(found[domain, way]):.1f}" for way in ways]
         about = [str(first["examples"]), f"{first['states']:.0f}", f"{first['building']:.1f} s"]
         lines.append([domain, *about, *rates, f"{minutes(first):.1f}"])
-    whole = [row for row in rows if row["way"] == next(iter(WAYS))]
+    whole = [row for row in rows if row["way"] == ways[0]]
     slowest = max(whole, key=minutes)
     return [
         "# Steps of training a second",
         "",
         f"The default configuration, one core, seconds of the processor, whole epochs of at least {steps} steps; "
-        f"{machine()}. The last column: minutes for {STEPS:,} steps with all states and building. The slowest, "
+        f"{machine()}. The last column: minutes for {STEPS:,} steps with {ways[0]} and building. The slowest, "
         f"{slowest['domain']}, takes {minutes(slowest):.1f}; the bar is {BAR}. Geometric mean: "
         f"{statistics.geometric_mean(rate(row) for row in whole):.1f} steps a second.",
         "",
-        *markdown([*HEADER, *WAYS, f"{STEPS:,} steps, min"], lines),
+        *markdown([*HEADER, *ways, f"{STEPS:,} steps, min"], lines),
     ]
 
 

@@ -263,7 +263,7 @@ def test_a_store_keeps_what_fits_with_all_that_belongs_to_it():
         made.append(number)
         return Example(None, {"numbers": np.zeros(100, np.int64)})
 
-    store = ExampleStore(most_bytes=2000)
+    store = ExampleStore(most_bytes=1700)
     for number in range(3):
         store.add(str(number), partial(example, number))
     assert list(store) == ["0", "1", "2"] and len(store) == 3 and not made

@@ -42,9 +42,9 @@ class ExampleStore(Mapping[str, Example]):
         self.latest = None
 
     def __getitem__(self, name: str) -> Example:
+        self.settle()
         if name in self.kept:
             return self.kept[name]
-        self.settle()
         self.latest = name, self.makers[name]()
         return self.latest[1]
 
