@@ -140,7 +140,7 @@ end
 function rehearse_windows(loaded::LoadedTask)
     first = toy_search(loaded, "gbfs")
     heuristic = toy_heuristic(loaded, "blind")
-    while call(run_slice, first, heuristic, 1.0) == "running" end
+    while call(run_slice, first, heuristic, 1.0, typemax(Int)) == "running" end
     windows = call(new_windows, first, Inf, typemax(Int))
     search = call(search_below, windows, "wastar", 3.0, typemax(Int))
     while call(improve_slice, windows, 1.0) == "cheaper"
