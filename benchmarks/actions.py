@@ -23,13 +23,13 @@ from toy import toy_problems
 from training import QUICK, Settings, is_trained, train_all
 
 from planrank import TrainConfig
-from planrank.cli.evaluate import spread as spread_over
 from planrank.console import Progress
 from planrank.evaluation.runs import Row, key_of, run_missing, runs
 from planrank.journal import read_rows
 from planrank.parallel.pool import Pool
 from planrank.problems.folders import Instance, find_instances
 from planrank.problems.problem_sets import generate, standard_set
+from planrank.problems.splits import spread as spread_over
 from planrank.search.guides import Guide
 
 DOMAINS = ("blocksworld", "ferry", "npuzzle", "spanner", "elevators")

@@ -45,7 +45,6 @@ from training import (
 )
 
 from planrank.choices import LOSSES
-from planrank.cli.evaluate import spread
 from planrank.console import Progress
 from planrank.evaluation.runs import Row, evaluate, key_of, run_missing, runs
 from planrank.journal import Journal, read_rows
@@ -53,6 +52,7 @@ from planrank.parallel.pool import pool_of
 from planrank.problems import fast_downward
 from planrank.problems.folders import Instance, find_instances
 from planrank.problems.problem_sets import generate, standard_set
+from planrank.problems.splits import spread
 from planrank.search.guides import Guide
 
 

@@ -22,13 +22,13 @@ from toy import toy_training_data
 from training import DOMAINS, QUICK, configuration, is_trained, parts_of, settings_of
 
 from planrank import Model, TrainConfig, load
-from planrank.cli.evaluate import spread as some_of
 from planrank.console import Progress, say
 from planrank.journal import Journal, read_rows
 from planrank.learning.selection import searched
 from planrank.learning.train import train_job
 from planrank.parallel.pool import Job, Pool
 from planrank.problems.splits import in_rounds
+from planrank.problems.splits import spread as some_of
 
 BASE = "default"
 FACTORS: dict[str, dict[str, object]] = {

@@ -32,7 +32,6 @@ from tables import machine, markdown, write
 from training import Settings, configuration, is_trained, parts_of, train_all, training_plans
 
 from planrank import PlanrankError
-from planrank.cli.evaluate import spread
 from planrank.console import Progress, say
 from planrank.evaluation.runs import Row, evaluate, key_of, run_missing, runs
 from planrank.files import make_folder, read_toml, write_text
@@ -44,6 +43,7 @@ from planrank.problems import fast_downward
 from planrank.problems.folders import Instance, find_instances, own_domains
 from planrank.problems.labelling import label
 from planrank.problems.problem_sets import Group, generate, parse_sizes, standard_set
+from planrank.problems.splits import spread
 from planrank.reports.report import report as write_page
 from planrank.search.guides import Guide
 

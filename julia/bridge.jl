@@ -308,7 +308,8 @@ new_distinct_parts(l::LoadedTask, layers::Integer, residual::Bool, receivers::St
 
 """
 A task of the same domain, to find the parts of its states; `actions`: those of their actions too, `distances`: facts
-differ by their distances from goals, `relaxed`: and by whether the relaxed plan of hFF needs them. The limits hold for finding the parts as well.
+differ by their distances from goals, `relaxed`: and by whether the relaxed plan of hFF makes them true. The limits hold
+for finding the parts as well.
 """
 function new_parts_of_state(distinct::DistinctParts, l::LoadedTask, actions::Bool, distances::Bool, relaxed::Bool,
     deadline::Real, memory_bytes::Integer)

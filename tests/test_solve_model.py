@@ -359,3 +359,15 @@ def test_where_two_families_fit_the_log_says_which_was_taken_and_why(planrank, t
     (line,) = [line for line in done.stderr.splitlines() if "several models fit" in line]
     assert "tiles/model.safetensors (grid) is taken, because it sees the grid" in line
     assert "and not" in line and "npuzzle/model.json (hypergraph)" in line
+
+
+def test_a_model_that_finds_nothing_makes_way_for_hff(tmp_path):
+    files = generate(tmp_path, "blocksworld", blocks=30)
+    astray = fresh(files, dim=4, relaxed=False)
+    assert solve(*files, model=astray, time_limit=0.5).status == "out of time"
+    found = solve(*files, model=astray, time_limit=60, fallback=0.3)
+    assert (found.status, found.search, found.heuristic) == ("solved", "lazy", "ff")
+    alone = solve(*files, search="lazy", heuristic="ff")
+    assert found.plan == alone.plan and found.statistics.expanded > alone.statistics.expanded
+    quick = generate(tmp_path, "gripper", balls=1)
+    assert solve(*quick, model=fresh(quick), fallback=60).search == "gbfs"

@@ -171,8 +171,8 @@ mutable struct FFHeuristic
 end
 
 FFHeuristic(task::Task, limits::Limits = Limits()) = (exploration = Exploration(task, Sum(), limits);
-    FFHeuristic(exploration, task.op_cost, nfacts(task), zeros(Int, exploration.relaxed.nprops), zeros(Int, noperators(task)),
-        zeros(Int, noperators(task)), Int32[], Int32[], 0, Int32[]))
+    FFHeuristic(exploration, task.op_cost, nfacts(task), zeros(Int, exploration.relaxed.nprops),
+        zeros(Int, noperators(task)), zeros(Int, noperators(task)), Int32[], Int32[], 0, Int32[]))
 
 function evaluate(ff::FFHeuristic, words, offset::Int)
     empty!(ff.helpful)

@@ -56,6 +56,7 @@ def evaluate(
     from planrank.console import Progress
     from planrank.evaluation.runs import evaluate as run_all
     from planrank.evaluation.tables import report
+    from planrank.problems.splits import spread
     from planrank.search.guides import Guide
 
     if not searches:
@@ -109,10 +110,3 @@ def chosen_instances(domain: str, data: Path | None, part: str, seed: int | None
             wanted = f"`planrank train --domain {domain}` makes them, --data names another folder"
             raise PlanrankError(f"there are no problems of {domain} here; {wanted}", file=str(folder))
     return find_instances(folder) if part == "all" else parts_of(domain, folder, seed)[part]
-
-
-def spread(instances: list[Instance], limit: int | None) -> list[Instance]:
-    """At most so many, evenly spaced."""
-    if limit is None or limit >= len(instances):
-        return instances
-    return [instances[i * len(instances) // limit] for i in range(limit)]

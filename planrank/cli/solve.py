@@ -71,6 +71,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Go on after the first plan, for cheaper ones: sas_plan.1, sas_plan.2, … until the limit or a proof.",
 )
+@click.option(
+    "--fallback",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="If a model has found no plan by then, or gives up, go on with lazy and ff.",
+)
 @limit_options
 @click.option(
     "--plan-file", default="sas_plan", show_default=True, metavar="FILE", help="Where the plan goes; - prints it."

@@ -24,7 +24,7 @@ from planrank.problems.folders import Instance, find_instances, own_domains, res
 from planrank.problems.labelled_plans import LabelledPlan, labelled
 from planrank.problems.labelling import Outcome, label
 from planrank.problems.problem_sets import generate, standard_set
-from planrank.problems.splits import in_rounds, parts_of
+from planrank.problems.splits import ascending, in_rounds, parts_of, spread
 from planrank.task import load
 
 RECORD = "labelling.json"
@@ -78,7 +78,7 @@ def gather(config: TrainConfig, say: Callable[[str], None]) -> TrainingData:
     usable = labelled(training, config.allow_suboptimal, say)
     # Those that the teacher could not solve in time are larger than what is learned from: just right for validation.
     unlabelled = [instance for instance in training if not instance.plan_file.is_file()]
-    return TrainingData(usable, in_rounds(parts["validation"] + unlabelled)[: config.validation_instances or None])
+    return TrainingData(usable, spread(ascending(parts["validation"] + unlabelled), config.validation_instances))
 
 
 def made_set(config: TrainConfig) -> Path:

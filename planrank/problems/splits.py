@@ -46,6 +46,18 @@ def in_rounds(instances: Iterable[Instance]) -> list[Instance]:
     return [group[i] for i in range(longest) for group in groups if i < len(group)]
 
 
+def spread(instances: list[Instance], limit: int | None) -> list[Instance]:
+    """At most so many, evenly spaced, the last among them."""
+    if not limit or limit >= len(instances):
+        return instances
+    return [instances[(i + 1) * len(instances) // limit - 1] for i in range(limit)]
+
+
+def ascending(instances: Iterable[Instance]) -> list[Instance]:
+    """By size."""
+    return [instance for group in by_size(instances).values() for instance in group]
+
+
 def split(
     instances: Sequence[Instance], seed: int = 0, fractions: Sequence[float] = FRACTIONS
 ) -> dict[str, list[Instance]]:

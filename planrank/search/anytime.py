@@ -84,6 +84,7 @@ def solve_anytime(
     ties: str | None = None,
     batch: int = 1,
     seed: int = 0,
+    fallback: float | None = None,
     time_limit: float | None = None,
     memory_limit: float | None = None,
     started: float | None = None,
@@ -99,7 +100,7 @@ def solve_anytime(
     guide = wanted_guide(search, heuristic, model, rank)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
     options |= {"preferred": takes_preferred(search, guide, preferred)}
-    attempt = Attempt(search, guide, rank, Limits.of(time_limit, memory_limit, started), progress)
+    attempt = Attempt(search, guide, rank, Limits.of(time_limit, memory_limit, started), progress, fallback)
     return Anytime(attempt, domain, problem, options, started)
 
 

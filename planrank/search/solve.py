@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,7 @@ def solve(
     batch: int = 1,
     seed: int = 0,
     shorten: bool = True,
+    fallback: float | None = None,
     time_limit: float | None = None,
     memory_limit: float | None = None,
     started: float | None = None,
@@ -102,6 +103,7 @@ def solve(
     actions. Whether actions or states are ranked depends on the model; `rank` asks for one that ranks these.
     lazy with hFF takes its helpful actions first, unless `preferred` is False.
     `shorten` leaves out steps of the plan that the goal does not need.
+    A model that has found no plan after `fallback` seconds, or that gives up, makes way for lazy with hFF.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
@@ -110,7 +112,7 @@ def solve(
     guide = wanted_guide(search, heuristic, model, rank)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
     options |= {"preferred": takes_preferred(search, guide, preferred)}
-    attempt = Attempt(search, guide, rank, limits, progress)
+    attempt = Attempt(search, guide, rank, limits, progress, fallback)
     try:
         attempt.run(domain, problem, shorten, options)
     except PlanrankError as e:
@@ -123,8 +125,17 @@ def solve(
 class Attempt:
     """One call of `solve`: what has been found so far, so that it can be told when a limit ends it."""
 
-    def __init__(self, search: str, guide: Guide | None, rank: str | None, limits: Limits, progress: Callable | None):
+    def __init__(
+        self,
+        search: str,
+        guide: Guide | None,
+        rank: str | None,
+        limits: Limits,
+        progress: Callable | None,
+        fallback: float | None = None,
+    ):
         self.search, self.guide, self.rank, self.limits, self.progress = search, guide, rank, limits, progress
+        self.fallback = fallback
         self.status, self.reason = "", ""
         self.counters = Statistics()
         self.task: Task | None = None
@@ -149,12 +160,33 @@ class Attempt:
             self.status, self.reason = "unsolvable", "the goal cannot be reached even if nothing is ever made false"
             return None
         self.guide = self.guide or fitting_guide(task, self.search, self.rank)
-        forward = Search(task, self.search, rank=self.guide.rank(self.search), limits=self.limits, **options)
+        if self.fallback is None or self.guide.model is None:
+            return self.searched(task, self.guide, self.limits, options)
+        deadline = min(self.limits.deadline, time.time() + self.fallback)
+        forward = self.searched(task, self.guide, replace(self.limits, deadline=deadline), options)
+        if self.status not in ("out of time", "gave up") or self.limits.seconds_left() <= 0:
+            return forward
+        forward.release()
+        console.detail(f"{self.guide.name} has found no plan after {time.time() - self.began:.1f} s; now lazy with ff")
+        self.search, self.guide = "lazy", Guide.of_heuristic("ff")
+        options = options | {"ties": None, "reopen": None, "preferred": True}
+        return self.searched(task, self.guide, self.limits, options)
+
+    def searched(self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any]) -> Search:
+        """The search when it has ended, for whatever reason; its counters are added to those there are."""
+        forward, before = (
+            Search(task, self.search, rank=guide.rank(self.search), limits=limits, **options),
+            self.counters,
+        )
         try:
-            evaluator = self.guide.evaluator(task, self.limits)
-            self.status, self.reason = drive(forward, evaluator, self.limits, self.progress, self.began)
+            evaluator = guide.evaluator(task, limits)
+            self.status, self.reason = drive(forward, evaluator, limits, self.progress, self.began)
+        except PlanrankError as e:
+            if e.kind != "time":
+                raise
+            self.status, self.reason = "out of time", e.message
         finally:
-            self.counters = forward.statistics()
+            self.counters = before + forward.statistics()
         return forward
 
     def result(self, started: float) -> Result:

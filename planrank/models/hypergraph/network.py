@@ -66,11 +66,11 @@ def forward(
                 rows = arithmetic.widen(arithmetic.side_by_side(bags, before, group), widths[number + 1])
             blocks.append((group.ids, rows))
         if shape.value == "held":
-            before = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
-            counts = arithmetic.store("counts", number + 1, before, 1)
-        if shape.value == "held" and number + 1 == shape.layers:
-            rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, before, strict=True)]
-            counted = arithmetic.store("counted", 0, rows, widths[-1])
+            still = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
+            counts = arithmetic.store("counts", number + 1, still, 1)
+            if number + 1 == shape.layers:
+                rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, still, strict=True)]
+                counted = arithmetic.store("counted", 0, rows, widths[-1])
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
     if shape.poolings:
         pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
