@@ -64,7 +64,7 @@ def main() -> None:
 
 def file_name(model: Model) -> str:
     """Text, which git can show, unless it would be too large."""
-    return "model.safetensors" if sum(array.size for array in model.weights.values()) > 20_000 else "model.json"
+    return "model.json" if model.architecture.family_name == "hypergraph" else "model.safetensors"
 
 
 def configuration(name: str, work: Path, options: argparse.Namespace) -> Settings:

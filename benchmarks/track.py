@@ -3,11 +3,12 @@
     python benchmarks/track.py --instances FOLDER [--domains ferry,spanner] [--jobs 2] [--stage NAME]
 
 FOLDER has a folder for each domain, with domain.pddl, training/ and testing/ and perhaps validation/. For each domain a
-model is trained with the default configuration on one core: training problems (with the plans beside them), and to
-choose weights by, those of validation. Then every test problem is solved by `planrank solve` with that model, by
-LAMA-first and by Fast Downward's GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does
-the same on the validation problems, which is what to choose by; test problems are for the table alone. Everything can
-be interrupted and goes on where it was; models and rows are kept in the folder --work.
+model is trained by `planrank train --select --validation-instances 20` on one core: training problems with the plans
+beside them, and, to choose networks and weights by, those of validation and those without plans. Then every test
+problem is solved by `planrank solve` with that model, by LAMA-first and by Fast Downward's GBFS with hFF, in 60 s and
+8 GB for each whole cold process. `--part validation` does the same on the validation problems, which is what to choose
+by; test problems are for the table alone. Everything can be interrupted and goes on where it was; models and rows are
+kept in the folder --work.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Bench:
 
     def configuration(self, domain: str) -> Settings:
         settings = {"domain": str(self.folder / domain), "out": str(self.work / "models" / f"{domain}.safetensors")}
+        settings |= {"select": True, "validation_instances": 20}
         return TrainConfig(**settings | (QUICK if self.options.quick else {})).as_json()
 
     def instances(self, domain: str) -> list[Instance]:

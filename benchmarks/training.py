@@ -10,6 +10,7 @@ from planrank import PlanrankError, TrainConfig, load
 from planrank.console import Progress, say
 from planrank.files import make_folder, read_toml
 from planrank.learning.config import OPTIONS
+from planrank.learning.train import candidates
 from planrank.models.model import Model
 from planrank.parallel.pool import Job, pool_of
 from planrank.problems import splits
@@ -97,7 +98,8 @@ def is_trained(config: Settings) -> bool:
     if not file.is_file():
         return False
     before = Model.load(file).metadata["training"]
-    if names := TrainConfig(**config).differing(before):
-        told = ", ".join(f"{name} {before.get(name)}, now {config[name]}" for name in names)
+    differences = [one.differing(before) for one in candidates(TrainConfig(**config))]
+    if all(differences):
+        told = ", ".join(f"{name} {before.get(name)}, now {config[name]}" for name in min(differences, key=len))
         raise PlanrankError(f"trained with {told}; remove it or choose another --work", file=str(file))
     return True

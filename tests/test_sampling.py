@@ -157,7 +157,7 @@ def plans(tmp_path_factory):
 SHAPES = [
     Architecture(dim=4),
     Architecture(layers=3, dim=4, shared=True),
-    Architecture(layers=1, dim=4, rank="states", residual=False, receivers="adds"),
+    Architecture(layers=1, dim=4, rank="states", residual=False, value="pooled", receivers="adds"),
     Architecture(dim=2, mixing=False, messages=("sum", "max"), rank="policy"),
 ]
 

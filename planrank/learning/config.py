@@ -78,7 +78,8 @@ class TrainConfig(Architecture, GridArchitecture):
     seed: int = option(0, "Of the first weights and of the order of the instances.", least=0)
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
     select: bool = option(
-        False, "Train several networks that see and weigh different things; keep the best of the validation."
+        False,
+        "Share the steps among several networks that see and weigh different things; keep the best of the validation.",
     )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 

@@ -184,6 +184,8 @@ def candidates(config: TrainConfig) -> list[TrainConfig]:
     shapes = family.grid if config.grid else family.selection if config.select else [{}]
     seeds = range(config.seed, config.seed + config.seeds)
     alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
+    if config.select:
+        alone["steps"] = max(1, config.steps // len(shapes))
     return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
 
 

@@ -23,11 +23,12 @@ from planrank.parallel.pool import REHEARSAL, Job, Pool
 from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
 from planrank.problems.labelled_plans import LabelledPlan, labelled
 from planrank.problems.labelling import Outcome, label
-from planrank.problems.problem_sets import generate, standard_set
+from planrank.problems.problem_sets import generate, standard_set, standard_sets
 from planrank.problems.splits import ascending, in_rounds, parts_of, spread
 from planrank.task import load
 
 RECORD = "labelling.json"
+VALIDATION = "validation"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def gather(config: TrainConfig, say: Callable[[str], None]) -> TrainingData:
     usable = labelled(training, config.allow_suboptimal, say)
     # Those that the teacher could not solve in time are larger than what is learned from: just right for validation.
     unlabelled = [instance for instance in training if not instance.plan_file.is_file()]
-    return TrainingData(usable, spread(ascending(parts["validation"] + unlabelled), config.validation_instances))
+    larger = made_larger(config) or parts["validation"] + unlabelled
+    return TrainingData(usable, spread(ascending(larger), config.validation_instances))
 
 
 def made_set(config: TrainConfig) -> Path:
@@ -89,6 +91,15 @@ def made_set(config: TrainConfig) -> Path:
     with Progress("problems", total) as progress:
         generate(config.domain, groups, folder, progress=lambda _: progress.advance())
     return folder
+
+
+def made_larger(config: TrainConfig) -> list[Instance]:
+    """Problems to validate with that are larger than those of the set "train", where an own domain has such a set."""
+    if config.instances != "train" or config.domain not in own_domains():
+        return []
+    if VALIDATION not in standard_sets(config.domain):
+        return []
+    return generate(config.domain, standard_set(config.domain, VALIDATION), Path(f"{config.data}-{VALIDATION}"))
 
 
 def ask_teacher(config: TrainConfig, folder: Path, instances: list[Instance], say: Callable[[str], None]) -> None:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from planrank.errors import PlanrankError
 from planrank.files import make_folder, read_toml, write_text
@@ -60,11 +61,14 @@ def parse_sizes(items: tuple[str, ...] | list[str]) -> Ranges:
     return sizes
 
 
-def standard_set(name: str, which: str) -> list[Group]:
-    """A set that the domain's sets.toml describes."""
+def standard_sets(name: str) -> dict[str, list[dict[str, Any]]]:
+    """All sets that the domain's sets.toml describes, by their names."""
     check_name(name)
-    file = resolve_domain(name) / "sets.toml"
-    sets = read_toml(file).get("sets", {})
+    return read_toml(resolve_domain(name) / "sets.toml").get("sets", {})
+
+
+def standard_set(name: str, which: str) -> list[Group]:
+    sets = standard_sets(name)
     if which not in sets:
         raise PlanrankError(f"{name} has no set {which!r}; it has {', '.join(sets) or 'none'}")
     return [

@@ -190,8 +190,8 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
                 arriving: Any = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
             else:
                 arriving = Selection(vertex.bags, bag_count)
-            selected = shape.shared or not shape.mixing or shape.value == "held"
-            before: Any = Selection(own, vertex_count) if selected else None
+            looks_back = shape.shared or not shape.mixing or shape.value == "held"
+            before: Any = Selection(own, vertex_count) if looks_back else None
             vertices.append(replace(vertex, before=before, bags=arriving))
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
