@@ -92,7 +92,9 @@ def expansions_job(name: str, count: int, timing: dict) -> tuple[str, Job]:
 
 
 def report(figures: dict[str, list[dict]], repeats: int) -> list[str]:
-    network = Architecture(rank="states", receivers="effects", pooling=("sum", "max"), distances=False)
+    network = Architecture(
+        rank="states", receivers="effects", pooling=("sum", "max"), distances=False, relaxed=False, value="pooled"
+    )
     missing = "" if find_spec("torch_geometric") else " torch-geometric is not installed."
     guides = {row["task"]: row["guide"] for row in figures["scoring"]}
     return [

@@ -44,7 +44,15 @@ class Scored:
         self.task = task
         self.model = Model.fresh(
             signature_of(task),
-            Architecture(layers=layers, rank="states", receivers="effects", pooling=("sum", "max"), distances=False),
+            Architecture(
+                layers=layers,
+                rank="states",
+                receivers="effects",
+                pooling=("sum", "max"),
+                distances=False,
+                relaxed=False,
+                value="pooled",
+            ),
         )
         self.weights = {name: torch.from_numpy(array) for name, array in self.model.weights.items()}
         self.forms = baselines(Indices(task, self.model.signature, self.model.architecture))

@@ -46,7 +46,7 @@ TASKS = {
     "miconic hard p10": "miconic/testing/hard/p10",
     "blocks 15 in one batch": None,
 }
-SMALL = {"layers": 2, "dim": 16, "rank": "states", "receivers": "effects"}
+SMALL = {"layers": 2, "dim": 16, "rank": "states", "receivers": "effects", "value": "pooled", "relaxed": False}
 NETWORKS: dict[str, dict] = {
     "states, effects": SMALL,
     "states, all": SMALL | {"receivers": "all"},

@@ -29,7 +29,9 @@ def peak_kilobytes() -> int:
 def main() -> None:
     asked = json.loads(Path(sys.argv[1]).read_text())
     task = load(asked["domain"], asked["problem"])
-    model = Model.fresh(signature_of(task), Architecture(**asked["architecture"]))
+    # An older planrank, which this may be, knows fewer options.
+    known = {name: value for name, value in asked["architecture"].items() if name in Architecture.__dataclass_fields__}
+    model = Model.fresh(signature_of(task), Architecture(**known))
     recorded = dict(np.load(asked["states"]))
     words, ends = recorded["words"], recorded["ends"].tolist()
     batches = [words[first:last] for first, last in pairwise([0, *ends])]

@@ -195,7 +195,7 @@ def real_cases(tmp_path_factory):
         problem, domain = folder / f"{name}.pddl", own_domain_file(name)
         problem.write_text(GENERATORS[name](random.Random(2), "p", **SIZES[name]))
         task, plan = load(domain, problem), solve(domain, problem, "gbfs", "ff").plan
-        shape = Architecture(layers=1, dim=4, rank="actions")
+        shape = Architecture(layers=1, dim=4, rank="actions", value="pooled", relaxed=False)  # without ties
         net = Trainable(Model.fresh(signature_of(task), shape), torch.float64)
         example = build_example(task, plan, shape)
         seen, scored = net(example), net.start.family.scored_actions(net.inputs(example))

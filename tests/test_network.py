@@ -49,6 +49,7 @@ shapes = st.builds(
     context=st.sampled_from(POOLS),
     receivers=st.sampled_from(RECEIVERS),
     distances=st.booleans(),
+    relaxed=st.just(False),  # what a relaxed plan makes true is Julia's to find, and tested there
     rank=st.sampled_from(RANKS),
 )
 
@@ -266,7 +267,7 @@ def test_values_do_not_depend_on_names_or_order(tmp_path, name, seed):
     random.Random(seed).shuffle(actions)
     shuffled_domain.write_text(head + "".join("(:action" + action.rstrip() + "\n" for action in actions) + ")")
     one, two = load(domain, problem), load(shuffled_domain, other)
-    model = Model.fresh(signature_of(one), Architecture(layers=3, rank="actions"), seed)
+    model = Model.fresh(signature_of(one), Architecture(layers=3, rank="actions", relaxed=False), seed)
     values = [model.scorer(task).values(task.packed(task.init)[None])[0] for task in (one, two)]
     assert values[0] == pytest.approx(values[1], rel=1e-4, abs=1e-5)
     best = [np.sort(model.scorer(task).values(children_of_init(task))) for task in (one, two)]
