@@ -43,7 +43,14 @@ class Baseline:
 def fresh_state(task: Task, layers: int) -> TrainingState:
     """Weights and optimiser as training begins with; always the same weights."""
     config = TrainConfig(
-        domain="any", layers=layers, rank="states", receivers="effects", pooling=("sum", "max"), distances=False
+        domain="any",
+        layers=layers,
+        rank="states",
+        receivers="effects",
+        value="pooled",
+        pooling=("sum", "max"),
+        distances=False,
+        relaxed=False,
     )
     return TrainingState(config, signature_of(task), "", Path("none"))
 
