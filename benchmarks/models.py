@@ -40,6 +40,8 @@ TEACHER_SECONDS = 60.0
 # Networks over grids see many small problems. No teacher proves plans of tiles optimal.
 GRIDS = {"loss": "lgbfs", "teacher_time": 6.0, "validation_instances": 30, "validation_expansions": 600}
 EXCEPTIONS: dict[str, dict[str, object]] = {
+    # Of ten 4x4 puzzles the default solved six, this all.
+    "npuzzle": {"value": "pooled", "pooling": ("sum", "max"), "steps": 3_000},
     "maze": GRIDS | {"network": "map", "steps": 6_000},
     "sokoban": GRIDS | {"teacher_time": 2.0, "steps": 60_000},
     "tiles": GRIDS | {"allow_suboptimal": True, "steps": 50_000, "validation_expansions": 2_000},
