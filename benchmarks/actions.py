@@ -88,8 +88,7 @@ def evaluate(bench: Bench) -> None:
             with Progress(f"{domain}, {size}") as progress:
 
                 def note(row: Row, done: int, count: int, progress: Progress = progress) -> None:
-                    progress.total, progress.done = count, done
-                    progress.draw()
+                    progress.reach(done, count)
 
                 run_missing(bench.wanted(domain, size), ANSWER, Pool(bench.options.jobs), bench.rows, note)
 
@@ -157,14 +156,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--limit", type=int, default=80, metavar="N", help="problems of a domain, spread over all")
     parser.add_argument("--limit-large", type=int, default=10, metavar="N", help="the same of the large ones")
-    parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
-    parser.add_argument("--work", type=Path, default=Path("planrank-actions"), help="models and rows are kept here")
+    script.add_stages(parser, STAGES, "planrank-actions")
     quick = {"domains": ["ferry"], "sizes": ["paper"], "seeds": 1, "jobs": 1, "limit": 1, "work": None}
     options = script.parse(parser, "instances", quick=quick)
     with script.folder_for(options.work) as work:
-        bench = Bench(options, work)
-        for stage in [options.stage] if options.stage else STAGES:
-            STAGES[stage](bench)
+        script.run_stages(STAGES, options.stage, Bench(options, work))
 
 
 if __name__ == "__main__":

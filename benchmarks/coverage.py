@@ -111,8 +111,7 @@ class Bench:
 
             def note(row: Row, done: int, count: int) -> None:
                 self.loads.note(stage)
-                progress.total, progress.done = count, done
-                progress.draw()
+                progress.reach(done, count)
 
             yield note
 
@@ -208,8 +207,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, metavar="S", help="for each run; by default 5, with --large 30")
     script.add_pool(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="test problems of each domain, spread over all")
-    parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
-    parser.add_argument("--work", type=Path, default=Path("planrank-coverage"), help="models and rows are kept here")
+    script.add_stages(parser, STAGES, "planrank-coverage")
     parser.add_argument("--config", type=Path, default=Path(__file__).with_suffix(".toml"), help="how to train")
     parser.add_argument(
         "--large", type=int, nargs="?", const=0, metavar="SEED", help="the large sets, models of a seed"
@@ -221,9 +219,7 @@ def parsed() -> argparse.Namespace:
 def main() -> None:
     options = parsed()
     with script.folder_for(options.work) as work:
-        bench = Bench(options, work)
-        for stage in [options.stage] if options.stage else STAGES:
-            STAGES[stage](bench)
+        script.run_stages(STAGES, options.stage, Bench(options, work))
 
 
 if __name__ == "__main__":

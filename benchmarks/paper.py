@@ -39,8 +39,9 @@ from planrank.journal import read_rows
 from planrank.models import families
 from planrank.models.model import Model
 from planrank.parallel.pool import pool_of
+from planrank.paths import own_domains
 from planrank.problems import fast_downward
-from planrank.problems.folders import Instance, find_instances, own_domains
+from planrank.problems.folders import Instance, find_instances
 from planrank.problems.labelling import label
 from planrank.problems.problem_sets import Group, generate, parse_sizes, standard_set
 from planrank.problems.splits import spread

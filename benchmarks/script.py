@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tables import RESULTS
 
@@ -60,6 +61,20 @@ def names(known: Sequence[str]) -> Callable[[str], list[str]]:
         return words
 
     return read
+
+
+Stages = dict[str, Callable[[Any], None]]
+
+
+def add_stages(parser: argparse.ArgumentParser, stages: Stages, work: str) -> None:
+    """For a script that works in stages and keeps what it makes in a folder."""
+    parser.add_argument("--stage", choices=stages, help="only this one; by default all, in this order")
+    parser.add_argument("--work", type=Path, default=Path(work), help="models and rows are kept here")
+
+
+def run_stages(stages: Stages, chosen: str | None, bench: Any) -> None:
+    for stage in [chosen] if chosen else stages:
+        stages[stage](bench)
 
 
 def run(main: Callable[[], None]) -> None:

@@ -71,8 +71,7 @@ def evaluate(bench: Bench) -> None:
         with Progress(domain) as progress:
 
             def note(row: Row, done: int, count: int, progress: Progress = progress) -> None:
-                progress.total, progress.done = count, done
-                progress.draw()
+                progress.reach(done, count)
 
             run_missing(bench.wanted(domain), ANSWER, Pool(bench.options.jobs), bench.rows, note)
 
@@ -142,14 +141,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each problem")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="problems of a domain; 0: all")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--stage", choices=STAGES, help="only this one; by default all, in this order")
-    parser.add_argument("--work", type=Path, default=Path("planrank-track"), help="models and rows are kept here")
+    script.add_stages(parser, STAGES, "planrank-track")
     quick = {"domains": ["ferry"], "seconds": 20.0, "limit": 1, "jobs": 1, "work": None}
     options = script.parse(parser, "instances", quick=quick)
     with script.folder_for(options.work) as work:
-        bench = Bench(options, work)
-        for stage in [options.stage] if options.stage else STAGES:
-            STAGES[stage](bench)
+        script.run_stages(STAGES, options.stage, Bench(options, work))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,11 @@ class Progress:
         self.beside = beside
         self.draw()
 
+    def reach(self, done: int, total: int) -> None:
+        """So much of so much is done."""
+        self.done, self.total = done, total
+        self.draw()
+
     def draw(self) -> None:
         if is_quiet():
             return

@@ -16,6 +16,11 @@ def shared() -> Path:
     return inside if inside.is_dir() else PACKAGE.parent
 
 
+def own_domains() -> list[str]:
+    """The names of planrank's own domains."""
+    return sorted(file.parent.name for file in shared().glob("domains/*/sets.toml"))
+
+
 def julia_sources() -> list[Path]:
     """What planrank's Julia module is made of, in a fixed order."""
     root = shared()

@@ -8,7 +8,8 @@ import pytest
 
 from planrank import load, paths, solve
 from planrank.errors import Exit, PlanrankError
-from planrank.problems.folders import own_domains, resolve_domain
+from planrank.paths import own_domains
+from planrank.problems.folders import resolve_domain
 from planrank.problems.problem_sets import Group, check_sizes, generate, parse_range, shape, standard_set
 from planrank.problems.random_levels import LEVELS
 from planrank.problems.random_problems import GENERATORS, numbered, parity, towers

@@ -18,7 +18,8 @@ from planrank.improving.searching import Found, Terms, search_all
 from planrank.improving.state import STATE, Known
 from planrank.journal import Journal, read_rows
 from planrank.learning.selection import Figures
-from planrank.problems.folders import own_domain_file, own_domains
+from planrank.paths import own_domains
+from planrank.problems.folders import own_domain_file
 from planrank.problems.problem_sets import Group, generate
 from planrank.problems.splits import parts_of
 from planrank.reports.results import read_results

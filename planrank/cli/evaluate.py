@@ -100,7 +100,8 @@ def fitting_models(instances: list[Instance], searches: tuple[str, ...]) -> list
 
 def chosen_instances(domain: str, data: Path | None, part: str, seed: int | None) -> list[Instance]:
     """The problems of a folder; for one of planrank's own domains, those that training keeps."""
-    from planrank.problems.folders import find_instances, own_domains, resolve_domain
+    from planrank.paths import own_domains
+    from planrank.problems.folders import find_instances, resolve_domain
     from planrank.problems.splits import parts_of
 
     folder = resolve_domain(domain)

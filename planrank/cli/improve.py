@@ -8,15 +8,9 @@ from typing import Any
 import click
 
 from planrank.cli.options import Command
-from planrank.cli.train import option_of
+from planrank.cli.train import options_of_fields
 from planrank.improving.config import OPTIONS, configuration
 from planrank.options import shown_default
-
-
-def config_options(command: Any) -> Any:
-    for one in reversed(OPTIONS.values()):
-        command = option_of(one, shown_default(one))(command)
-    return command
 
 
 @click.command(
@@ -28,7 +22,7 @@ def config_options(command: Any) -> Any:
 )
 @click.option("--config", "config_file", metavar="FILE", help="A TOML file; its keys are the options, with _ for -.")
 @click.option("--resume", is_flag=True, help="Go on where a run was interrupted.")
-@config_options
+@options_of_fields(OPTIONS, shown_default)
 def improve(config_file: str | None, resume: bool, **options: Any) -> None:
     """Make a model better without a teacher: it searches problems a little larger than those it solves, learns from the
     plans it finds and from where it went astray on the way, and goes on to larger ones when most are solved.

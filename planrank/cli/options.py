@@ -108,10 +108,9 @@ class Names(click.ParamType):
 
 def complete_domain(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """planrank's own domains, and folders where these are taken too."""
-    from planrank.paths import shared
+    from planrank.paths import own_domains
 
-    names = sorted(file.parent.name for file in shared().glob("domains/*/sets.toml"))
-    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    found = [CompletionItem(name) for name in own_domains() if name.startswith(incomplete)]
     folders = [CompletionItem(incomplete, type="dir")] if isinstance(param, click.Option) else []
     return folders + found  # bash forgets what comes before folders
 

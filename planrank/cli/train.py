@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import Field
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,15 @@ def option_of(one: Field[Any], shown: str | None) -> Any:
     return click.option(name, one.name, type=chosen, default=None, help=help, metavar=metavar, **more)
 
 
-def config_options(command: Any) -> Any:
-    for one in reversed(OPTIONS.values()):
-        command = option_of(one, default_text(one.name))(command)
-    return command
+def options_of_fields(fields: dict[str, Field[Any]], shown: Callable[[Field[Any]], str | None]) -> Callable[[Any], Any]:
+    """Gives a command the options of all fields; `shown` says how help shows a default."""
+
+    def decorate(command: Any) -> Any:
+        for one in reversed(fields.values()):
+            command = option_of(one, shown(one))(command)
+        return command
+
+    return decorate
 
 
 @click.command(
@@ -48,7 +54,7 @@ def config_options(command: Any) -> Any:
 )
 @click.option("--config", "config_file", metavar="FILE", help="A TOML file; its keys are the options, with _ for -.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint where a run was interrupted.")
-@config_options
+@options_of_fields(OPTIONS, lambda one: default_text(one.name))
 def train(config_file: str | None, resume: bool, **options: Any) -> None:
     """Learn a heuristic for a domain from plans, and write it down as a model that `solve` can use.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 import time
@@ -180,7 +181,7 @@ class Run:
         rng = random.Random(f"problems {config.seed}/{round}")
         met = [one for one in state.known.values() if one.problem.level == state.level]
         hard = [one for one in met if not one.found.solved or one.waste > 0]
-        again = weighted_sample(rng, hard, [hardness(one) for one in hard], round_up(AGAIN * config.problems))
+        again = weighted_sample(rng, hard, [hardness(one) for one in hard], math.ceil(AGAIN * config.problems))
         fresh = ladder.fresh(state.level, round, config.problems - len(again), state.known)
         chosen = [one.problem for one in again]
         rest = [one for one in met if one.problem not in chosen]
@@ -297,10 +298,6 @@ class Run:
             state.budget = min(BUDGET_GROWTH * state.budget, self.config.most_expansions)
             state.figures = None
             self.say(f"nothing new is solved: {state.budget:,} expansions from now on")
-
-
-def round_up(number: float) -> int:
-    return -int(-number // 1)
 
 
 def solved_text(figures: Figures | None) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
-from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
+from planrank.paths import own_domains
+from planrank.problems.folders import Instance, find_instances, resolve_domain
 from planrank.problems.problem_sets import Group, Ranges, check_sizes, generate, identity, parse_range
-from planrank.problems.splits import by_size, deal, parts_of
+from planrank.problems.splits import by_size, deal, parts_of, spread
 
 # Seeds of sets that are made: those of one size apart from those of the next.
 SEEDS_OF_A_SIZE = 10_000
@@ -131,14 +132,8 @@ def cut(
         rest = levels.pop()
         levels[-1] = {part: found + rest[part] for part, found in levels[-1].items()}
     for level in levels:
-        level["validation"] = evenly(level["validation"], held_out)
+        level["validation"] = spread(level["validation"], held_out)
     return levels
-
-
-def evenly(instances: list[Instance], most: int) -> list[Instance]:
-    """At most so many of them, from all of the list."""
-    count = min(most, len(instances))
-    return [instances[(2 * i + 1) * len(instances) // (2 * count)] for i in range(count)]
 
 
 def ladder_of(domain: str, sizes: str | None, folder: Path, problems: int, held_out: int, seed: int) -> Ladder:

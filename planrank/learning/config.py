@@ -139,8 +139,7 @@ class TrainConfig(Architecture, GridArchitecture):
             object.__setattr__(self, "rank", "policy")
         elif self.rank == "policy":
             raise PlanrankError(f"a policy is trained by the Levin loss alone, and the loss is {self.loss}")
-        own = (folder.name for folder in (paths.shared() / "domains").iterdir())
-        self._default("allow_suboptimal", self.domain not in own)
+        self._default("allow_suboptimal", self.domain not in paths.own_domains())
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
         if self.family == "auto":
             object.__setattr__(self, "family", "grid" if has_view(self.domain) else "hypergraph")

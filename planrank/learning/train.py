@@ -19,7 +19,7 @@ from planrank.learning.selection import Figures
 from planrank.models import families
 from planrank.models.model import Model
 from planrank.parallel.pool import REHEARSAL, Job, pool_of
-from planrank.problems.folders import own_domains
+from planrank.paths import own_domains
 
 if TYPE_CHECKING:
     from planrank.learning.trainer import Outcome

@@ -20,11 +20,12 @@ from planrank.learning.examples import Example, cached_example, example_file
 from planrank.models import families
 from planrank.models.signature import Signature
 from planrank.parallel.pool import REHEARSAL, Job, Pool
-from planrank.problems.folders import Instance, find_instances, own_domains, resolve_domain
+from planrank.paths import own_domains
+from planrank.problems.folders import Instance, find_instances, resolve_domain
 from planrank.problems.labelled_plans import LabelledPlan, labelled
 from planrank.problems.labelling import Outcome, label
 from planrank.problems.problem_sets import generate, standard_set, standard_sets
-from planrank.problems.splits import ascending, in_rounds, parts_of, spread
+from planrank.problems.splits import descending, in_rounds, parts_of, spread
 from planrank.task import load
 
 RECORD = "labelling.json"
@@ -80,7 +81,7 @@ def gather(config: TrainConfig, say: Callable[[str], None]) -> TrainingData:
     # Those that the teacher could not solve in time are larger than what is learned from: just right for validation.
     unlabelled = [instance for instance in training if not instance.plan_file.is_file()]
     larger = made_larger(config) or parts["validation"] + unlabelled
-    return TrainingData(usable, spread(ascending(larger), config.validation_instances))
+    return TrainingData(usable, spread(descending(larger), config.validation_instances))
 
 
 def made_set(config: TrainConfig) -> Path:

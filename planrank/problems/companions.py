@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from planrank import julia, paths
-from planrank.problems.folders import own_domain_file, own_domains
+from planrank.paths import own_domains
+from planrank.problems.folders import own_domain_file
 from planrank.task import Source, is_text, source_handle
 
 

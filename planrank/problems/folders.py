@@ -9,6 +9,7 @@ from pathlib import Path
 from planrank import julia, paths
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
+from planrank.paths import own_domains
 from planrank.problems.domain_files import domain_of
 
 
@@ -24,10 +25,6 @@ class Instance:
     def plan_file(self) -> Path:
         """Where the plan is or would be."""
         return self.problem.with_suffix(".plan")
-
-
-def own_domains() -> list[str]:
-    return sorted(file.parent.name for file in paths.shared().glob("domains/*/sets.toml"))
 
 
 def own_domain_file(name: str) -> Path:

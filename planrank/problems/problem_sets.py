@@ -20,7 +20,8 @@ from typing import Any
 
 from planrank.errors import PlanrankError
 from planrank.files import make_folder, read_toml, write_text
-from planrank.problems.folders import Instance, instance_of, own_domain_file, own_domains, resolve_domain
+from planrank.paths import own_domains
+from planrank.problems.folders import Instance, instance_of, own_domain_file, resolve_domain
 from planrank.problems.random_levels import LEVELS
 from planrank.problems.random_problems import GENERATORS
 

@@ -47,15 +47,15 @@ def in_rounds(instances: Iterable[Instance]) -> list[Instance]:
 
 
 def spread(instances: list[Instance], limit: int | None) -> list[Instance]:
-    """At most so many, evenly spaced, the last among them."""
+    """At most so many, evenly spaced, the first among them."""
     if not limit or limit >= len(instances):
         return instances
-    return [instances[(i + 1) * len(instances) // limit - 1] for i in range(limit)]
+    return [instances[i * len(instances) // limit] for i in range(limit)]
 
 
-def ascending(instances: Iterable[Instance]) -> list[Instance]:
-    """By size."""
-    return [instance for group in by_size(instances).values() for instance in group]
+def descending(instances: Iterable[Instance]) -> list[Instance]:
+    """By size, the largest first."""
+    return [instance for group in by_size(instances).values() for instance in group][::-1]
 
 
 def split(

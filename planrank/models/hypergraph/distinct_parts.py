@@ -51,6 +51,12 @@ class Multisets:
     ids: np.ndarray
     counts: np.ndarray
 
+    def only(self, chosen: np.ndarray) -> Multisets:
+        """The same rows with those `ids` alone that are chosen."""
+        rows = np.repeat(np.arange(len(self.lengths)), self.lengths)[chosen]
+        lengths = np.bincount(rows, minlength=len(self.lengths)).astype(self.lengths.dtype)
+        return Multisets(lengths, self.ids[chosen], self.counts[chosen])
+
 
 @dataclass
 class Actions:

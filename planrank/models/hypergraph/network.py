@@ -39,12 +39,7 @@ def forward(
     `parts` are the distinct `Parts` of the states, or what the arithmetic has prepared from them.
     """
     widths = vertex_widths(signature, shape)
-    first = arithmetic.first_vertices(parts, shape)
-    vertices = arithmetic.store("vertices", 0, [(None, first)], widths[0])
-    if shape.value == "held":
-        # 1 for what holds or is a goal. Of other facts larger problems may have very many more.
-        rest = (1 - first[:, 0:1]) * (1 - first[:, 1:2]) * (1 - first[:, 2:3])
-        counts = arithmetic.store("counts", 0, [(None, 1 - rest)], 1)
+    vertices = arithmetic.store("vertices", 0, [(None, arithmetic.first_vertices(parts, shape))], widths[0])
     for number, layer in enumerate(parts.layers):
         name = f"layer{shape.weights_of_layer(number)}"
         blocks = []
@@ -65,12 +60,6 @@ def forward(
             else:
                 rows = arithmetic.widen(arithmetic.side_by_side(bags, before, group), widths[number + 1])
             blocks.append((group.ids, rows))
-        if shape.value == "held":
-            still = [(group.ids, arithmetic.select(counts, group.before)) for group in layer.vertices]
-            counts = arithmetic.store("counts", number + 1, still, 1)
-            if number + 1 == shape.layers:
-                rows = [(ids, rows * own) for (ids, rows), (_, own) in zip(blocks, still, strict=True)]
-                counted = arithmetic.store("counted", 0, rows, widths[-1])
         vertices = arithmetic.store("vertices", number + 1, blocks, widths[number + 1])
     if shape.poolings:
         pooled = arithmetic.pool(vertices, parts.readout, shape.poolings)
@@ -81,7 +70,9 @@ def forward(
         return chosen.reshape(len(pooled), -1)
 
     if shape.value == "held":
-        read = arithmetic.pool(counted, parts.readout, ("sum",)).reshape(-1, len(signature.predicates) * widths[-1])
+        read = arithmetic.pool(vertices, arithmetic.held(parts), ("sum",)).reshape(
+            -1, len(signature.predicates) * widths[-1]
+        )
     elif shape.value == "sum":
         read = seen(("sum",))
     else:
@@ -98,6 +89,11 @@ def forward(
     context = arithmetic.select(context, parts.actions.states)
     rows = arithmetic.relu(arithmetic.select(actions, parts.actions.ids) + context)
     return values, (rows @ weights["actions.score.map"])[:, 0]
+
+
+def holds_or_is_goal(flags: np.ndarray) -> np.ndarray:
+    """Which vertices a value of held facts counts, from the same bits. Of others larger problems may have many more."""
+    return (flags & 7) > 0
 
 
 def dense(weights: Any, name: str, inputs: Any) -> Any:

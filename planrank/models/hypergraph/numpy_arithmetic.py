@@ -7,7 +7,7 @@ import numpy as np
 from planrank.models.family import Arrays
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.distinct_parts import EdgeGroup, Multisets, Parts, VertexGroup
-from planrank.models.hypergraph.network import dense, vertex_features
+from planrank.models.hypergraph.network import dense, holds_or_is_goal, vertex_features
 
 # Rows with their numbers in a table; None: the next ones.
 Blocks = list[tuple[np.ndarray | None, np.ndarray]]
@@ -58,6 +58,13 @@ class NumpyArithmetic:
 
     def first_vertices(self, parts: Parts, shape: Architecture) -> np.ndarray:
         return vertex_features(parts.flags, shape)
+
+    def held(self, parts: Parts) -> Multisets:
+        """The readout of those parts alone that were facts that hold or goals before the first layer."""
+        table = self.store("held", 0, [(None, holds_or_is_goal(parts.flags)[:, None])], 1)
+        for number, layer in enumerate(parts.layers, 1):
+            table = self.store("held", number, [(g.ids, table[g.before]) for g in layer.vertices], 1)
+        return parts.readout.only(table[parts.readout.ids, 0] > 0)
 
     def store(self, name: str, layer: int, blocks: Blocks, width: int) -> np.ndarray:
         table = self.tables.get((name, layer))

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from planrank.models.hypergraph.architecture import Architecture
-from planrank.models.hypergraph.distinct_parts import EdgeGroup, Multisets, Parts, VertexGroup
-from planrank.models.hypergraph.network import vertex_features
+from planrank.models.hypergraph.distinct_parts import EdgeGroup, Layer, Multisets, Parts, VertexGroup
+from planrank.models.hypergraph.network import holds_or_is_goal, vertex_features
 from planrank.models.hypergraph.torch_rows import (
     AddUp,
     Select,
@@ -28,6 +28,8 @@ MAX_COLUMNS = 8  # of a maximum taken column by column; longer lists are cut int
 
 class Pooling:
     """Lists of rows of a table to be added up, averaged or maximised."""
+
+    held: Pooling  # of networks whose values are of held facts: these alone
 
     def __init__(self, lists: Multisets, table_size: int, kinds: tuple[str, ...], dtype: torch.dtype):
         lengths, ids = lists.lengths.astype(np.int64), lists.ids.astype(np.int64)
@@ -132,6 +134,9 @@ class TorchArithmetic:
     def first_vertices(self, parts: Any, shape: Architecture) -> torch.Tensor:
         return parts.flags
 
+    def held(self, parts: Any) -> Pooling:
+        return parts.readout.held
+
     def select(self, table: torch.Tensor, selection: Selection) -> torch.Tensor:
         return Select.apply(table, selection).reshape(selection.count, selection.columns * table.shape[1])
 
@@ -175,6 +180,7 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
         return replace(edge, tails=own)
 
     layers: list[Any] = []
+    held = np.concatenate([[False], holds_or_is_goal(parts.flags)])
     for layer in parts.layers:
         edges = [prepared(edge) for edge in layer.edges]
         edge_rank, edge_count = ranks(layer.edges)
@@ -190,14 +196,15 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
                 arriving: Any = row_map(sources, features[:1, :0], np.zeros(len(own), np.int64))
             else:
                 arriving = Selection(vertex.bags, bag_count)
-            looks_back = shape.shared or not shape.mixing or shape.value == "held"
-            before: Any = Selection(own, vertex_count) if looks_back else None
+            before: Any = Selection(own, vertex_count) if shape.shared or not shape.mixing else None
             vertices.append(replace(vertex, before=before, bags=arriving))
+        held = held_after(layer, held)
         vertex_rank, vertex_count = ranks(layer.vertices)
         layers.append(replace(layer, edges=edges, bags=bags, vertices=vertices))
     readout = replace(parts.readout, ids=vertex_rank[parts.readout.ids])
-    kinds = ("sum", *shape.poolings) if shape.value == "held" else shape.poolings
-    pooling: Any = Pooling(readout, vertex_count, kinds, dtype)
+    pooling: Any = Pooling(readout, vertex_count, shape.poolings, dtype)
+    if shape.value == "held":
+        pooling.held = Pooling(readout.only(held[parts.readout.ids]), vertex_count, ("sum",), dtype)
     action_rank, action_count = ranks(parts.actions.groups)
     ids: Any = Selection(action_rank[parts.actions.ids], action_count)
     states: Any = Selection(parts.actions.states, len(parts.actions.scored.lengths))
@@ -205,6 +212,14 @@ def prepare(parts: Parts, shape: Architecture, dtype: torch.dtype = torch.float3
     actions = replace(parts.actions, groups=groups, ids=ids, states=states)
     flags: Any = torch.as_tensor(vertex_features(parts.flags, shape), dtype=dtype)
     return replace(parts, flags=flags, layers=layers, readout=pooling, actions=actions)
+
+
+def held_after(layer: Layer, before: np.ndarray) -> np.ndarray:
+    """Of each vertex part after a layer whether it is counted by a value of held facts, from that of those before."""
+    after = np.zeros(max((group.ids.max(initial=0) for group in layer.vertices), default=0) + 1, bool)
+    for group in layer.vertices:
+        after[group.ids] = before[group.before]
+    return after
 
 
 def ranks(groups: list[EdgeGroup] | list[VertexGroup]) -> tuple[np.ndarray, int]:
