@@ -156,6 +156,8 @@ assert not {"torch", "numpy", "juliacall", "rich", "matplotlib"} & set(sys.modul
         (["--steps", "many"], "--steps"),
         ([], "no domain to train on"),
         (["--domain", "ferry", "--pooling", "sum,median"], "pooling is"),
+        (["--domain", "ferry", "--select", "--grid"], "select and grid both say which networks are tried"),
+        (["--domain", "ferry", "--no-residual"], "without residual connections facts forget whether they hold"),
         (["--config", "none.toml"], "none.toml: there is no such"),
         (["--domain", "ferry", "--rank", "policy", "--loss", "lstar"], "a policy is trained by the Levin loss alone"),
         (["--domain", "ferry", "--rank", "states", "--loss", "levin"], "the Levin loss trains a policy"),

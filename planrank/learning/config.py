@@ -154,6 +154,8 @@ class TrainConfig(Architecture, GridArchitecture):
         if 0 < self.states_per_step < FEWEST_STATES:
             found = f"states_per_step is {self.states_per_step}"
             raise PlanrankError(f"{found}, expected 0, for all, or at least {FEWEST_STATES}")
+        if self.select and self.grid:
+            raise PlanrankError("select and grid both say which networks are tried; expected one of them")
         _ = self.architecture  # refuses what does not go together
 
     def _default(self, name: str, value: object) -> None:

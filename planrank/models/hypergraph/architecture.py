@@ -75,7 +75,9 @@ class Architecture:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.value == "held" and not self.residual:
-            raise PlanrankError("without residual connections facts forget whether they hold; expected another value")
+            raise PlanrankError(
+                "without residual connections facts forget whether they hold; expected the value sum or pooled"
+            )
         if self.shared and not (self.residual and self.mixing):
             raise PlanrankError("layers that share their weights need residual connections and mixing")
 
