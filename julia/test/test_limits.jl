@@ -22,13 +22,14 @@ const QUESTIONS = Ref(0)
 const STOP_FROM = Ref(0)
 count_question()::Cint = (QUESTIONS[] += 1) >= STOP_FROM[]
 function stopped(f; from = 1)
-    before = PlanRank.STOP_QUESTION[]
+    before = PlanRank.STOP_QUESTION[], PlanRank.SECONDS_PER_CHECK[]
     QUESTIONS[], STOP_FROM[] = 0, from
     PlanRank.STOP_QUESTION[] = @cfunction(count_question, Cint, ())
+    PlanRank.SECONDS_PER_CHECK[] = 0.0      # how often it is asked must not depend on how fast the machine is
     try
         error_of(f)
     finally
-        PlanRank.STOP_QUESTION[] = before
+        PlanRank.STOP_QUESTION[], PlanRank.SECONDS_PER_CHECK[] = before
     end
 end
 
