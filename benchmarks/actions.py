@@ -2,11 +2,12 @@
 
     python benchmarks/actions.py --instances FOLDER [--domains blocksworld,ferry] [--seeds 3] [--jobs 2] [--stage NAME]
 
-Trains models of both kinds for the paper's five domains with the default configuration, on planrank's own standard
-sets, and runs GBFS with them on problems of the paper (FOLDER/{blocksworld,ferry,npuzzle,elevators}; of spanner, of
-which none survive, on its set "test") in 5 s and on the sets "large" in 30 s, a fresh process for every run, all of it
-counted, with LAMA-first beside them. Nothing of this was seen in training. Everything can be interrupted and goes on
-where it was; models and rows are kept in the folder --work.
+Trains models of both kinds, and policies by the Levin loss, for the paper's five domains with the default
+configuration, on planrank's own standard sets, and runs GBFS, with policies PHS*, on problems of the paper
+(FOLDER/{blocksworld,ferry,npuzzle,elevators}; of spanner, of which none survive, on its set "test") in 5 s and on the
+sets "large" in 30 s, a fresh process for every run, all of it counted, with LAMA-first beside them. Nothing of
+this was seen in training. Everything can be interrupted and goes on where it was; models and rows are kept in the
+folder --work.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ from planrank.problems.splits import spread as spread_over
 from planrank.search.guides import Guide
 
 DOMAINS = ("blocksworld", "ferry", "npuzzle", "spanner", "elevators")
-RANKS = ("actions", "states")
+# How models are trained, and what they are searched with.
+KINDS: dict[str, dict[str, str]] = {
+    "actions": {"rank": "actions"},
+    "states": {"rank": "states"},
+    "levin": {"loss": "levin"},
+}
+SEARCH_OF = {"actions": "gbfs", "states": "gbfs", "levin": "phs"}
 SIZES = {"paper": 5.0, "large": 30.0}  # seconds
 PEER = "LAMA-first"
 # Evaluations for each step of the plans found, of actions on the paper's problems.
@@ -50,12 +57,12 @@ class Bench:
     def configurations(self, domain: str) -> list[Settings]:
         found = []
         for seed in range(self.options.seeds):
-            for rank in RANKS:
-                settings = {"domain": domain, "rank": rank, "seed": seed, "data": str(self.work / "data" / domain)}
+            for kind in self.options.kinds:
+                settings = {"domain": domain, "seed": seed, "data": str(self.work / "data" / domain)} | KINDS[kind]
                 settings |= {"teacher": TEACHERS[domain], "teacher_time": TEACHER_SECONDS}
                 if self.options.quick:
                     settings |= QUICK | {"profile": "quick", "teacher": "builtin", "max_instances": 4}
-                out = self.work / "models" / domain / f"{rank}-seed{seed}.safetensors"
+                out = self.work / "models" / domain / f"{kind}-seed{seed}.safetensors"
                 found.append(TrainConfig(**settings | {"out": str(out)}).as_json())
         return found
 
@@ -70,10 +77,17 @@ class Bench:
 
     def wanted(self, domain: str, size: str) -> list[Row]:
         instances, seconds = self.instances(domain, size), SIZES[size]
-        guides = [Guide.of_model(one["out"]) for one in self.configurations(domain) if is_trained(one)]
         settings = {"time_limit": seconds, "memory_limit": None, "batch": 1, "cold": True}
-        ours = runs(instances, guides, ["gbfs"], settings) if guides else []
+        trained = [one["out"] for one in self.configurations(domain) if is_trained(one)]
+        ours: list[Row] = []
+        for kind in self.options.kinds:
+            guides = [Guide.of_model(out) for out in trained if kind_of(out) == kind]
+            ours += runs(instances, guides, [SEARCH_OF[kind]], settings) if guides else []
         return ours + peer_runs(instances, [PEER], seconds)
+
+
+def kind_of(model: str) -> str:
+    return Path(model).stem.partition("-")[0]
 
 
 def train(bench: Bench) -> None:
@@ -101,13 +115,12 @@ def report(bench: Bench) -> None:
             wanted = bench.wanted(domain, size)
             rows = [done[key_of(run)] | run for run in wanted if key_of(run) in done]
             missing += len(wanted) - len(rows)
-            for guide, seeds in by_rank(rows).items():
+            for guide, seeds in by_kind(rows).items():
                 figures.append({"problems": size, "domain": domain, "guide": guide} | figures_of(seeds))
                 lines.append(line_of(figures[-1]))
-    head = (
-        f"GBFS; {SIZES['paper']:g} s a problem of the paper, {SIZES['large']:g} s a large one, the whole cold process, "
-    )
-    head += f"{bench.options.jobs} at a time; {machine()}. Means over seeds, of the problems that each solves."
+    head = f"GBFS, with levin PHS*; {SIZES['paper']:g} s a problem of the paper, {SIZES['large']:g} s a large one, "
+    head += f"the whole cold process, {bench.options.jobs} at a time; {machine()}. "
+    head += "Means over seeds, of the problems that each solves."
     bars = ", ".join(f"{domain} {bar}" for domain, bar in BARS.items())
     tail = ["", f"Bars for evaluations per step of actions on the paper's problems: {bars}; all solved."]
     if missing:
@@ -116,11 +129,11 @@ def report(bench: Bench) -> None:
     write(bench.options.results, "actions", ["# Ranking actions or states", "", head, "", *table, *tail], figures)
 
 
-def by_rank(rows: list[Row]) -> dict[str, dict[str, list[Row]]]:
-    """Rows by what is ranked, and by the model."""
+def by_kind(rows: list[Row]) -> dict[str, dict[str, list[Row]]]:
+    """Rows by the kind of model, and by the model."""
     found: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        guide = PEER if row["model"] is None else Path(row["model"]).stem.partition("-")[0]
+        guide = PEER if row["model"] is None else kind_of(row["model"])
         found.setdefault(guide, {}).setdefault(str(row["model"]), []).append(row)
     return dict(sorted(found.items(), key=lambda one: (one[0] == PEER, one[0])))
 
@@ -151,6 +164,7 @@ def main() -> None:
     parser = script.parser(__doc__)
     parser.add_argument("--instances", type=Path, metavar="FOLDER", help="the paper's problems, see above")
     parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
+    parser.add_argument("--kinds", type=script.names(list(KINDS)), default=list(KINDS), metavar="NAME,…")
     parser.add_argument("--sizes", type=script.names(SIZES), default=list(SIZES), metavar="NAME,…")
     parser.add_argument("--seeds", type=int, default=3, metavar="N")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")

@@ -166,13 +166,21 @@ def ranking() -> list[str]:
     return markdown([*header, "expansions per step where both solve, L*", "L2"], lines, left=2)
 
 
-def large() -> list[str]:
-    header = ["", "problems", "GBFS, L*: solved", "per step", "length", "LAMA-first: solved", "per step", "length"]
-    lines = []
-    for title, guides in result("large")["guides"].items():
-        ours, lama = guides[guide_name("gbfs", "lstar")], guides["LAMA-first"]
-        lines.append([title, str(ours["runs"][0]), *cells_of(ours), *cells_of(lama)])
-    return markdown(header, lines)
+def actions() -> list[str]:
+    """Models that rank actions beside those that rank states: what is solved, and evaluations for each step."""
+    rows: dict[tuple[str, str], dict[str, dict[str, list]]] = {}
+    for one in result("actions"):
+        rows.setdefault((one["problems"], one["domain"]), {})[one["guide"]] = one
+    lines, shown = [], ("actions", "states", "LAMA-first")
+    for (size, domain), guides in rows.items():
+        cells = [cell for guide in shown for cell in solved_and_evaluated(guides[guide])]
+        lines.append([f"{domain}, {size}", str(guides["actions"]["runs"][0]), *cells])
+    names = [f"{guide}: {what}" for guide in shown for what in ("solved", "evaluations")]
+    return markdown(["", "problems", *names], lines)
+
+
+def solved_and_evaluated(figures: dict[str, list]) -> list[str]:
+    return [cells_of(figures)[0], mean_of(figures["evaluations_per_step"], ",.2f")]
 
 
 def choices() -> list[str]:
@@ -185,9 +193,9 @@ def choices() -> list[str]:
 
 BLOCKS: dict[str, Callable[[], list[str]]] = {
     "speed": speed,
+    "actions": actions,
     "coverage": coverage,
     "ranking": ranking,
-    "large": large,
     "choices": choices,
 }
 

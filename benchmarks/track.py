@@ -5,10 +5,10 @@
 FOLDER has a folder for each domain, with domain.pddl, training/ and testing/ and perhaps validation/. For each domain a
 model is trained by `planrank train --select --validation-instances 20` on one core: training problems with the plans
 beside them, and, to choose networks and weights by, those of validation and those without plans. Then every test
-problem is solved by `planrank solve` with that model, by LAMA-first and by Fast Downward's GBFS with hFF, in 60 s and
-8 GB for each whole cold process. `--part validation` does the same on the validation problems, which is what to choose
-by; test problems are for the table alone. Everything can be interrupted and goes on where it was; models and rows are
-kept in the folder --work.
+problem is solved by `planrank solve --search dive --fallback 30` with that model, by LAMA-first and by Fast Downward's
+GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does the same on the validation
+problems, which is what to choose by; test problems are for the table alone. Everything can be interrupted and goes on
+where it was; models and rows are kept in the folder --work.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Bench:
     def wanted(self, domain: str) -> list[Row]:
         instances, config = self.instances(domain), self.configuration(domain)
         settings = {"time_limit": self.options.seconds, "memory_limit": MEGABYTES, "batch": 1, "cold": True}
+        settings["fallback"] = self.options.seconds / 2
         guides = [Guide.of_model(config["out"])] if is_trained(config) else []
-        ours = runs(instances, guides, ["gbfs"], settings) if guides else []
+        ours = runs(instances, guides, ["dive"], settings) if guides else []
         return ours + peer_runs(instances, PEERS, self.options.seconds)
 
 
@@ -97,7 +98,7 @@ def report(bench: Bench) -> None:
         f"{PEERS[0]}, over the problems that both solve; seconds that training took, validation included."
     )
     tail = ["", f"**Unfinished: {missing} runs are missing.**"] if missing else []
-    name = "track" if bench.options.part == "test" else f"track-{bench.options.part}"
+    name = "track" if bench.options.part == "test" else f"track_{bench.options.part}"
     table = markdown(header, lines)
     write(bench.options.results, name, ["# The learning track", "", head, "", *table, *tail], figures)
 

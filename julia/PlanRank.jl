@@ -43,6 +43,7 @@ include("search/action_rows.jl")
 include("search/policy.jl")
 include("search/entries.jl")
 include("search/preferred.jl")
+include("search/dive.jl")
 include("search/follow.jl")
 include("search/windows.jl")
 

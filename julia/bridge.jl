@@ -122,6 +122,49 @@ function heuristic_values(l::LoadedTask, heuristic, address::Integer, n::Integer
     [Float64(evaluate(heuristic, states, (i - 1) * words)) / l.task.cost_scale for i in 1:n]
 end
 
+"""
+Of n packed states, what the relaxed plan of ff makes true and which operators may begin it: offsets and facts, offsets
+and operators.
+"""
+function relaxed_plans(l::LoadedTask, ff::FFHeuristic, address::Integer, n::Integer)
+    words, facts, helpful = nwords(l.task), Rows(), Rows()
+    states = borrowed(UInt64, address, n * words)
+    for i in 1:n
+        evaluate(ff, states, (i - 1) * words)
+        for (rows, found) in ((facts, ff.needed), (helpful, ff.helpful))
+            append!(rows.values, found)
+            push!(rows.offsets, length(rows.values) + 1)
+        end
+    end
+    map(from_zero, (facts.offsets, facts.values, helpful.offsets, helpful.values))
+end
+
+"What is known of each fact and the goal: see `flags` in `take_new!`, without what holds."
+fact_flags(l::LoadedTask, distances::Bool, deadline::Real, memory_bytes::Integer) =
+    goal_flags(l.task, distances, Ticker(Limits(deadline, memory_bytes), PREPARING))
+
+"""
+What operators change: offsets, and for each fact its place among the effects of the action, adds first, and the fact.
+Effects under a condition are among them.
+"""
+function operator_effects(l::LoadedTask, deadline::Real, memory_bytes::Integer)
+    task, signature = l.task, Signature(l.domain)
+    ticker = Ticker(Limits(deadline, memory_bytes), PREPARING)
+    places = [LiteralPlaces(signature, s) for s in eachindex(task.schemas)]
+    offsets, effects, facts = Int32[0], Int32[], Int32[]
+    for o in 1:noperators(task)
+        tick!(ticker, 8)
+        before = places[task.op_schema[o]].add
+        each_literal(task, places[task.op_schema[o]], o) do literal, fact, _
+            literal > before || return
+            push!(effects, literal - before - Int32(1))
+            push!(facts, fact - Int32(1))
+        end
+        push!(offsets, length(facts))
+    end
+    offsets, effects, facts
+end
+
 # Search
 
 """

@@ -87,6 +87,8 @@ end
 
 function rehearse_task(loaded::LoadedTask)
     foreach(f -> call(f, loaded), (dimensions, task_seconds, task_names, task_costs, static_atoms, declared))
+    call(fact_flags, loaded, true, Inf, typemax(Int))
+    call(operator_effects, loaded, Inf, typemax(Int))
     foreach(list -> call(joined_names, loaded, list), keys(NAME_LISTS))
     for list in ("facts", "operators")
         names = call(sorted_names, loaded, list, Inf, typemax(Int))
@@ -118,6 +120,7 @@ function rehearse_heuristic(loaded::LoadedTask, name)
     end
     initial = pack_facts(loaded.task.init, nwords(loaded.task))
     GC.@preserve initial call(heuristic_values, loaded, heuristic, address(initial), 1)
+    name == "ff" && GC.@preserve initial call(relaxed_plans, loaded, heuristic, address(initial), 1)
     values = zeros(Float32, 1)
     GC.@preserve values call(stored_values, loaded, address(values), 1)
 end
@@ -153,8 +156,8 @@ end
 
 "Every applicable operator is as good as any other."
 function rehearse_actions(loaded::LoadedTask)
-    for name in ("phs", "levints", "gbfs", "astar")
-        entries = name in ("gbfs", "astar")
+    for name in ("phs", "levints", "gbfs", "astar", "dive")
+        entries = name in ("gbfs", "astar", "dive")
         search = toy_search(loaded, name; entries)
         while (n = call(expand_batch, search, 1, 1.0)) > 0
             call(new_words, search)

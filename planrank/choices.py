@@ -1,8 +1,9 @@
 """Names users may choose from; apart from what they name, so that help need not load it."""
 
 CLASSICAL_SEARCHES = ("astar", "gbfs", "wastar", "lazy", "ucs", "bfs")
+ACTION_SEARCHES = ("dive",)  # with models that rank actions alone
 POLICY_SEARCHES = ("phs", "levints")
-SEARCHES = CLASSICAL_SEARCHES + POLICY_SEARCHES
+SEARCHES = CLASSICAL_SEARCHES + ACTION_SEARCHES + POLICY_SEARCHES
 CERTIFIED_SEARCHES = ("astar", "gbfs")
 HEURISTICS = ("blind", "goalcount", "hmax", "hadd", "ff", "lmcut")
 ADMISSIBLE = ("blind", "hmax", "lmcut")

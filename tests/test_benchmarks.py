@@ -153,4 +153,4 @@ def test_limits(tmp_path):
 @needs_fast_downward
 def test_actions(tmp_path):
     found = columns(quick("actions.py", tmp_path), "domain", "guide", "solved")
-    assert found == [("ferry", guide, "100.0 %") for guide in ("actions", "states", "LAMA-first")]
+    assert found == [("ferry", guide, "100.0 %") for guide in ("actions", "levin", "states", "LAMA-first")]

@@ -57,6 +57,20 @@ def test_one_entry_at_a_time_is_the_textbook_algorithm(files, search, spread, re
     assert driven.plan() == by_hand.plan() and driven.statistics() == by_hand.statistics()
 
 
+def test_diving_finds_plans_and_evaluates_each_state_once(files):
+    task = load(*files)
+    search = Search(task, "dive", rank="actions")
+    order = evaluations(search, Distinct(task, 1.0))
+    assert search.status == "solved" and len(set(order)) == len(order) > 5
+    assert order != evaluations(Search(task, "gbfs", rank="actions"), Distinct(task, 1.0))
+    result = solve(*files, "dive", model=fresh_model(task))
+    assert (result.status, result.search) == ("solved", "dive")
+
+
+def fresh_model(task):
+    return Model.fresh(signature_of(task), Architecture(relaxed=False))
+
+
 def with_dear_ways(graph, seed: int):
     """In half of all graphs to all nodes, so that cheaper ones are found later."""
     nodes = sorted({node for edge in graph.edges for node in edge[:2]} - graph.goals)
@@ -203,7 +217,7 @@ def test_values_of_another_number_are_refused(files):
 def test_searches_that_rank_no_actions(files):
     task = load(*files)
     for name in ("bfs", "ucs", "phs", "levints"):
-        with pytest.raises(PlanrankError, match=f"`{name}` ranks no actions; astar, gbfs and wastar do"):
+        with pytest.raises(PlanrankError, match=f"`{name}` ranks no actions; astar, gbfs, wastar and dive do"):
             Search(task, name, rank="actions")
     with pytest.raises(PlanrankError, match="unknown rank `sideways`; known: actions, states"):
         Search(task, "gbfs", rank="sideways")

@@ -293,3 +293,13 @@ def test_evaluation_and_training_split_a_folder_alike(tmp_path):
     data = gather(TrainConfig(domain=str(tmp_path)), say=lambda text: None)
     seen = [instance for instance, _ in data.training] + data.validation
     assert len(seen) == 8 and not {one.problem for one in seen} & {one.problem for one in tested}
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_models_fall_back_on_hff_where_that_is_asked_for(instances, model, tmp_path, cold):
+    """At once, here: what is expanded is what lazy search with hFF expands."""
+    (lazy,) = evaluate(instances[2:], [FF], ["lazy"])
+    rows = evaluate(instances[2:], [Guide.of_model(model)], fallback=0.0, cold=cold, out=tmp_path / "rows")
+    assert rows[0]["status"] == "solved" and rows[0]["plan_length"] == lazy["plan_length"]
+    evaluate(instances[2:], [Guide.of_model(model)], cold=cold, out=tmp_path / "rows")
+    assert [row["fallback"] for row in read_rows(tmp_path / "rows")] == [0.0, None], "both were run"

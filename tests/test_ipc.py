@@ -56,7 +56,7 @@ def test_planning_with_knowledge_and_without(tmp_path):
     check_plans(tmp_path, task)
     Model.load(GRIPPER / "model.json").save(knowledge)
     code, said = run("plan", knowledge, GRIPPER / "domain.pddl", task, tmp_path / "plan")
-    assert code == 0 and "by gbfs with model:dk" in said
+    assert code == 0 and "by dive with model:dk" in said
     check_plans(tmp_path, task)
 
 

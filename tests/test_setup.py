@@ -15,6 +15,7 @@ from planrank import julia, paths
 from planrank.console import Steps
 from planrank.errors import Exit, PlanrankError
 from planrank.runtime import image, record, setup, wheel
+from planrank.runtime.processes import reason
 
 # Runs `planrank setup` with a wheel road that takes a second and writes down that it was taken.
 DRIVER = """
@@ -124,6 +125,21 @@ def test_an_image_belongs_to_one_kind_of_processor(monkeypatch):
     here = image.key()
     monkeypatch.setattr(image, "processor", lambda: "another")
     assert image.key() != here
+
+
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        ("ERROR: LoadError: it broke\nStacktrace:\n [1] top-level scope\n", "LoadError: it broke"),
+        ("Traceback:\n  File x\nValueError: it broke\n", "ValueError: it broke"),
+        ("Traceback:\njuliacall.JuliaError: it broke\nStacktrace:\n [1] f()\n   @ M a.jl:63\n",
+         "juliacall.JuliaError: it broke"),
+        ("cc1: no such file\n", "cc1: no such file"),
+        ("", "no message"),
+    ],
+)  # fmt: skip
+def test_why_a_program_failed_is_the_line_that_names_the_error(stderr, said):
+    assert reason(stderr) == said
 
 
 def test_a_lost_runtime_is_noticed(cache):

@@ -24,7 +24,7 @@ from planrank.learning.config import TrainConfig
 from planrank.learning.example_store import ExampleStore
 from planrank.learning.examples import Example
 from planrank.learning.selection import Figures, searched
-from planrank.learning.train import name_of, train
+from planrank.learning.train import chosen, name_of, train
 from planrank.learning.training_data import TrainingData
 from planrank.problems.folders import find_instances
 from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
@@ -182,6 +182,29 @@ def command_of(config, *more):
     options = [part for name in ("domain", "out", "dim", "layers", "steps", "validate_every", "log_every", "seed")
                for part in (f"--{name.replace('_', '-')}", str(getattr(config, name)))]  # fmt: skip
     return [sys.executable, "-m", "planrank", "train", *options, *more]
+
+
+@pytest.mark.parametrize("jobs", [None, 2])
+def test_select_tries_networks_of_both_families_and_trains_the_best(config, jobs):
+    said = []
+    model = train(config(select=True, steps=80, jobs=jobs), say=said.append)
+    *tried, trained = [text.rpartition(":")[0] for text in said if "validation instances" in text]
+    assert sum(name.startswith("trial: objects-") for name in tried) == 2 and f"trial: {trained}" in tried
+    assert sum(name.startswith("trial: layers") for name in tried) == 2
+    training = model.metadata["training"]
+    assert training["steps"] == 80
+    assert Model.load(config().out).family.name == model.family.name == training["family"]
+
+
+def test_of_networks_the_first_stays_unless_another_is_clearly_better():
+    def picked(*figures):
+        found = [(number, Figures(solved, 20, expansions, 0)) for number, (solved, expansions) in figures]
+        outcomes = [(number, trainer.Outcome(None, one)) for number, one in found]
+        return chosen(outcomes, Figures.clearly_better_than)[0]
+
+    assert picked((0, (10, 1000)), (1, (10, 960)), (2, (9, 10))) == 0
+    assert picked((0, (10, 1000)), (1, (10, 510)), (2, (10, 490))) == 2
+    assert picked((0, (10, 1000)), (1, (11, 9000)), (2, (11, 8000))) == 1
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):

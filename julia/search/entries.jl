@@ -8,7 +8,7 @@ The order of entries: f = alpha·(g(s) + cost(a)) + beta·q(s, a), where q came 
 A state keeps its entries sorted and stands in the open list for the best that is left: the first `taken` of its row are
 gone. `store.h` has q of that entry. A state is open while no entry was taken, and closed from then on.
 
-`preferred` is nothing, or what a search with preferred operators has besides; see preferred.jl.
+`extension` is nothing, or what a search has besides; see preferred.jl and dive.jl.
 """
 struct EntryRule{P}
     alpha::Float64
@@ -18,11 +18,11 @@ struct EntryRule{P}
     taken::GrowingVector{Int32}
     order::Vector{Tuple{Float64,Float32,UInt32,Int32}}   # of the entries of a row, while they are sorted
     operators::Vector{Int32}                            # of that row before
-    preferred::P
+    extension::P
 end
 
-EntryRule(task::Task, alpha::Real, beta::Real, preferred = nothing) = EntryRule(Float64(alpha), Float64(beta), task,
-    ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], preferred)
+EntryRule(task::Task, alpha::Real, beta::Real, extension = nothing) = EntryRule(Float64(alpha), Float64(beta), task,
+    ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], extension)
 
 needs_heap(::EntryRule) = true
 
@@ -78,7 +78,7 @@ function go_on_from!(search::Search, rule::EntryRule, id::Int32)
 end
 
 "The state, from which an entry was taken, stands for the next one."
-function put_back!(search::Search, rule::EntryRule{Nothing}, id::Int32)
+function put_back!(search::Search, rule::EntryRule, id::Int32)
     has_entries(rule, id) || return
     search.store.h[id] = rule.rows.numbers[best_entry(rule, id)]
     push_node!(search, id)
@@ -118,14 +118,14 @@ function open_entries!(search::Search{<:EntryRule}, safe::Bool)
     search.evaluated += 1
     push_updated!(search, id)
     sort_entries!(rule, id, search.open, search.ties)
-    note_preferred!(rule, id)
+    note_row!(search, rule, id)
     if row_length(rows, id) > 0 && rows.numbers[rows.first[id+1]-1] == Inf32
         search.unsafe_dead_ends += !safe
     end
     if has_entries(rule, id)
         search.expanded += 1
         store.h[id] = q = rows.numbers[best_entry(rule, id)]
-        q < search.best_h && (search.best_h = q; boost!(rule.preferred))
+        q < search.best_h && (search.best_h = q; boost!(rule.extension))
         push_node!(search, id)
     else
         store.status[id] = IS_DEAD
@@ -143,7 +143,7 @@ function sort_entries!(rule::EntryRule, id::Int32, open::HeapOpen, ties::Symbol)
     for i in 1:n
         operator, q = rows.operators[before+i], rows.numbers[before+i]
         f = q == Inf32 ? Inf : rule.alpha * rule.task.op_cost[operator] + rule.beta * q
-        f = place_in_row(rule.preferred, operator, f)
+        f = place_in_row(rule.extension, operator, f)
         entry = (f, ties_by_h(ties) ? q : 0.0f0, turn_of!(open, (n - i) % UInt32), i % Int32)
         sorted = sorted && (i == 1 || order[end] < entry)
         push!(order, entry)
@@ -159,13 +159,16 @@ function sort_entries!(rule::EntryRule, id::Int32, open::HeapOpen, ties::Symbol)
     end
 end
 
-bytes(rule::EntryRule) = bytes(rule.rows) + bytes(rule.taken) + bytes(rule.preferred)
-release!(rule::EntryRule) = (release!(rule.rows); release!(rule.taken); release!(rule.preferred))
+bytes(rule::EntryRule) = bytes(rule.rows) + bytes(rule.taken) + bytes(rule.extension)
+release!(rule::EntryRule) = (release!(rule.rows); release!(rule.taken); release!(rule.extension))
 
-# Without preferred operators.
+# What extensions may have methods of.
 
-@inline note_preferred!(::EntryRule{Nothing}, id::Int32) = nothing
-@inline boost!(::Nothing) = nothing
-@inline place_in_row(::Nothing, operator::Int32, f::Float64) = f
+"Called when the entries of a state are sorted."
+@inline note_row!(search, rule::EntryRule, id::Int32) = nothing
+"Called when a state has the lowest q so far."
+@inline boost!(extension) = nothing
+"What the entries of a state are sorted by."
+@inline place_in_row(extension, operator::Int32, f::Float64) = f
 bytes(::Nothing) = 0
 release!(::Nothing) = nothing

@@ -22,7 +22,7 @@ Preferred(task::Task, ties::Symbol, seed::Integer) = Preferred(HeapOpen(GrowingV
 
 "These are the preferred operators of the first of the waiting states; its value comes next."
 function prefer!(rule::EntryRule{Preferred}, operators)
-    preferred = rule.preferred
+    preferred = rule.extension
     for operator in operators
         preferred.is_marked[operator] && continue
         preferred.is_marked[operator] = true
@@ -36,8 +36,8 @@ note_evaluation!(rule::EntryRule{Preferred}, heuristic) = prefer!(rule, helpful_
     f < Inf && @inbounds(preferred.is_marked[operator]) ? -Inf : f
 
 "The row is sorted: count the preferred entries in front, and forget the marks."
-function note_preferred!(rule::EntryRule{Preferred}, id::Int32)
-    preferred, rows = rule.preferred, rule.rows
+function note_row!(search, rule::EntryRule{Preferred}, id::Int32)
+    preferred, rows = rule.extension, rule.rows
     n, start = 0, rows.first[id]
     while n < row_length(rows, id) && preferred.is_marked[rows.operators[start+n]]
         n += 1
@@ -50,13 +50,13 @@ function note_preferred!(rule::EntryRule{Preferred}, id::Int32)
     nothing
 end
 
-@inline has_preferred(rule::EntryRule{Preferred}, id::Int32) = rule.taken[id] < rule.preferred.counts[id]
+@inline has_preferred(rule::EntryRule{Preferred}, id::Int32) = rule.taken[id] < rule.extension.counts[id]
 
 boost!(preferred::Preferred) = (preferred.preferred_turns -= BOOST; nothing)
 
 function push_open!(rule::EntryRule{Preferred}, open::HeapOpen, id::Int32, f::Float64)
     push_entry!(open, id, f, open.h[id], id % UInt32)
-    has_preferred(rule, id) && push_entry!(rule.preferred.open, id, f, open.h[id], id % UInt32)
+    has_preferred(rule, id) && push_entry!(rule.extension.open, id, f, open.h[id], id % UInt32)
     nothing
 end
 
@@ -73,7 +73,7 @@ end
 
 function pop_node!(search::Search{EntryRule{Preferred}})
     rule, store = search.rule, search.store
-    all, preferred = search.open::HeapOpen, rule.preferred
+    all, preferred = search.open::HeapOpen, rule.extension
     push_updated!(search, store.count + 1)
     has_first!(id -> has_entries(rule, id), all) || return zero(Int32)
     open = all

@@ -93,8 +93,8 @@ needs_heap(rule) = false
 """
 `make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
 `:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given. With `entries` the open list of the
-first three holds entries (state, action). `:lazy` is `:gbfs` with entries that have the values of their states; it
-may take `preferred` operators first.
+first three holds entries (state, action), as that of `:dive` always does. `:lazy` is `:gbfs` with entries that have the
+values of their states; it may take `preferred` operators first.
 """
 function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
     ties::Union{Symbol,Nothing} = nothing, entries::Bool = false, preferred::Bool = false, seed::Integer = 0,
@@ -103,18 +103,21 @@ function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{B
     linear(alpha, beta) = entries ? EntryRule(task, alpha, beta) : LinearRule(alpha, beta)
     # Lazy search solves as many problems with the newest, and its plans are then two to three times as long.
     ties = something(ties, name === :bfs ? :oldest : name === :lazy ? :h_oldest : :h_newest)
-    entries && !(name in (:astar, :gbfs, :wastar)) &&
-        throw(PlanRankError(:usage, "`$name` ranks no actions; astar, gbfs and wastar do"))
+    entries && !(name in (:astar, :gbfs, :wastar, :dive)) &&
+        throw(PlanRankError(:usage, "`$name` ranks no actions; astar, gbfs, wastar and dive do"))
+    name === :dive && !entries && throw(PlanRankError(:usage, "`dive` ranks actions, not states"))
     preferred && name !== :lazy && throw(PlanRankError(:usage, "`$name` prefers no operators; lazy does"))
     rule, by_itself = name === :astar ? (linear(1, 1), true) :
         name === :gbfs ? (linear(0, 1), false) :
         name === :wastar ? (linear(1, weight), true) :
         name === :lazy ? (EntryRule(task, 0, 1, preferred ? Preferred(task, ties, seed) : nothing), false) :
+        name === :dive ? (EntryRule(task, 0, 1, Dive()), false) :
         name === :ucs ? (linear(1, 0), true) :
         name === :bfs ? (linear(1, 0), false) :
         name === :phs ? (PolicyRule(task, true), false) :
         name === :levints ? (PolicyRule(task, false), false) :
-        throw(PlanRankError(:usage, "unknown search `$name`; known: astar, gbfs, wastar, lazy, ucs, bfs, phs, levints"))
+        throw(PlanRankError(:usage,
+            "unknown search `$name`; known: astar, gbfs, wastar, dive, lazy, ucs, bfs, phs, levints"))
     Search(task, rule; reopen = something(reopen, by_itself), unit_steps = name === :bfs || name === :levints, ties,
         seed, options...)
 end

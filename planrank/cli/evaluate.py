@@ -43,6 +43,8 @@ if TYPE_CHECKING:
               help="Seconds for each run.")  # fmt: skip
 @click.option("--memory-limit", type=click.FloatRange(min=0), metavar="MB", help="Of each process.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
+@click.option("--fallback", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="If a model has found no plan by then, or gives up, go on with lazy and ff.")  # fmt: skip
 @pool_options
 @click.option("--cold", is_flag=True, help="A fresh process for each run, all of it counted.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE",

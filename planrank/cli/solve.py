@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     type=Choice(SEARCHES),
     default="gbfs",
     show_default=True,
-    help="A*, greedy best-first, weighted A*, greedy with deferred evaluation, uniform cost, breadth-first, or by a "
-    "model's policy: PHS*, LevinTS.",
+    help="A*, greedy best-first, weighted A*, greedy with deferred evaluation, uniform cost, breadth-first; dive: "
+    "greedy, but every second time on from where it is, for models that rank actions; by a policy: PHS*, LevinTS.",
 )
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="A model that guides the search.")
 @click.option(

@@ -24,6 +24,7 @@ def solve_here(run: dict[str, Any]) -> dict[str, Any]:
 
     options = {name: run[name] for name in ("search", "batch", "heuristic", "time_limit", "memory_limit")}
     model = None if run["model"] is None else loaded_model(run["model"])
+    options["fallback"] = run.get("fallback")
     return trimmed(solve(run["domain"], run["problem"], model=model, **options).as_json())
 
 
@@ -35,8 +36,8 @@ def loaded_model(file: str) -> Model:
 def solve_cold(run: dict[str, Any]) -> dict[str, Any]:
     """Run the command; the whole process counts."""
     command = [sys.executable, "-m", "planrank", "solve", run["domain"], run["problem"], "--json", "-"]
-    for name in ("search", "batch", "heuristic", "model", "time_limit", "memory_limit"):
-        if run[name] is not None:
+    for name in ("search", "batch", "heuristic", "model", "time_limit", "memory_limit", "fallback"):
+        if run.get(name) is not None:
             command += [f"--{name.replace('_', '-')}", str(run[name])]
     with tempfile.TemporaryDirectory(prefix="planrank-") as folder, tempfile.TemporaryFile("w+") as errors:
         command += ["--plan-file", str(Path(folder, "plan"))]

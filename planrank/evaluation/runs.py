@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planrank.choices import POLICY_SEARCHES, SEARCHES
+from planrank.choices import ACTION_SEARCHES, POLICY_SEARCHES, SEARCHES
 from planrank.errors import PlanrankError
 from planrank.evaluation.jobs import COUNTERS, GRACE_SECONDS
 from planrank.files import digest
@@ -20,6 +20,7 @@ Row = dict[str, Any]
 
 # What makes two runs the same; the other entries of a row say how it went.
 KEY = ("instance_sha", "heuristic", "model_sha", "search", "batch", "time_limit", "memory_limit", "cold")
+LATER_KEY = ("fallback",)  # rows of older versions have none of these
 
 
 def evaluate(
@@ -30,6 +31,7 @@ def evaluate(
     *,
     memory_limit: float | None = None,
     batch: int = 1,
+    fallback: float | None = None,
     jobs: int | None = None,
     cluster: str | None = None,
     cold: bool = False,
@@ -40,10 +42,11 @@ def evaluate(
 
     Rows are added to the file `out` as they come, and those it has already are not run again. A run counts as solved
     only within its time limit, from parsing to the validated plan in a process that has Julia started, and with `cold`
-    for a whole `planrank solve`. `jobs` and `cluster` are those of `planrank.parallel.pool.pool_of`. `progress` is
-    given each new row, how many are done and how many there are.
+    for a whole `planrank solve`. `fallback` is that of `planrank.solve`, for models. `jobs` and `cluster` are those of
+    `planrank.parallel.pool.pool_of`. `progress` is given each new row, how many are done and how many there are.
     """
     settings = {"time_limit": time_limit, "memory_limit": memory_limit, "batch": batch, "cold": cold}
+    settings["fallback"] = fallback
     wanted = runs(instances, guides, searches, settings)
     function = "planrank.evaluation.jobs:solve_cold" if cold else "planrank.evaluation.jobs:solve_here"
     done = run_missing(wanted, function, pool_of(jobs, None if cold else REHEARSAL, cluster), out, progress)
@@ -89,7 +92,11 @@ def runs(instances: Iterable[Instance], guides: Sequence[Guide], searches: Seque
         if search not in SEARCHES:
             raise PlanrankError(f"unknown search {search!r}; known: {', '.join(SEARCHES)}")
         if not any(guide.suits(search) for guide in guides):
-            needed = "a model with a policy" if search in POLICY_SEARCHES else "the heuristic blind"
+            needed = "the heuristic blind"
+            if search in POLICY_SEARCHES:
+                needed = "a model with a policy"
+            elif search in ACTION_SEARCHES:
+                needed = "a model that ranks actions"
             raise PlanrankError(f"{search} needs {needed}, and none was given")
     wanted = [
         {"search": search, "guide": guide.name, "heuristic": guide.heuristic, "model": guide.file, "model_sha": sha}
@@ -121,7 +128,7 @@ def uniquely_named(guides: Sequence[Guide]) -> list[tuple[Guide, str | None]]:
 
 
 def key_of(row: Row) -> tuple:
-    return tuple(row.get(name) for name in KEY)
+    return tuple(row.get(name) for name in KEY + LATER_KEY)
 
 
 def finished(run: Row, answer: Answer) -> Row:

@@ -16,6 +16,7 @@ from planrank.files import read_toml
 from planrank.models import families
 from planrank.models.grid.architecture import GridArchitecture
 from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.relational.architecture import RelationalArchitecture
 from planrank.options import check_fields, checked, option, options_of, shown_default
 
 # What a profile says of fields that were not given.
@@ -23,6 +24,14 @@ PROFILES: dict[str, dict[str, object]] = {
     "default": {"steps": 10_000, "instances": "train"},
     "quick": {"steps": 2_000, "instances": "quick"},
 }
+# What --select tries: which is the best depends on the domain. Those whose evaluations cost the least come first, and
+# stay unless another one is clearly better.
+SELECTION: list[dict[str, object]] = [
+    {"family": "relational", "layers": 3, "relaxed": False},
+    {"family": "relational", "layers": 3, "relaxed": True},
+    {"family": "hypergraph", "value": "sum", "relaxed": False, "detours": 0},
+    {"family": "hypergraph", "value": "held", "relaxed": True},
+]
 FEWEST_STATES = 4  # in a step: two of the plan, which are compared with each other, and two others
 # And what a family says of them.
 FAMILY_DEFAULTS: dict[str, dict[str, object]] = {
@@ -37,7 +46,7 @@ def has_view(domain: str) -> bool:
 
 
 @dataclass(frozen=True)
-class TrainConfig(Architecture, GridArchitecture):
+class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
     """What to train on, what and how. Fields whose default is None take it from the profile or from other fields.
 
     The options of the networks are inherited, so that they are written down once; `architecture` has those of the
@@ -50,7 +59,7 @@ class TrainConfig(Architecture, GridArchitecture):
     out: str = option(None, "The model file. [default: planrank-models/NAME.safetensors]", result=False)
     profile: str = option("default", "quick: fewer steps on smaller instances.", choices=tuple(PROFILES), result=False)
     family: str = option(
-        "auto", "The kind of model: hypergraph, grid; auto: grid where there is a view file grid.toml."
+        "auto", "The kind of model: hypergraph, relational, grid; auto: grid where there is a view file grid.toml."
     )
 
     loss: str = option("lstar", "What is minimised.", choices=LOSSES)
@@ -79,7 +88,8 @@ class TrainConfig(Architecture, GridArchitecture):
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
     select: bool = option(
         False,
-        "Share the steps among several networks that see and weigh different things; keep the best of the validation.",
+        "Try several networks that see and weigh different things with a quarter of the steps each, and train the one "
+        "that validates best.",
     )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 
@@ -193,7 +203,7 @@ OPTIONS = {
     name: one
     for inherited in (False, True)
     for name, one in options_of(TrainConfig).items()
-    if (name in options_of(Architecture) | options_of(GridArchitecture)) == inherited
+    if any(name in options_of(kind) for kind in TrainConfig.__bases__) == inherited
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planrank import console, julia
 from planrank.errors import PlanrankError
 from planrank.files import check_writable, make_folder
-from planrank.learning.config import TrainConfig
+from planrank.learning.config import SELECTION, TrainConfig
 from planrank.learning.selection import Figures
 from planrank.models import families
 from planrank.models.model import Model
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from planrank.learning.training_data import TrainingData
 
 MODEL = "model.safetensors"  # of a candidate that was trained apart
+TRIAL = 4  # of the steps of a training, how many it takes to compare networks: one of so many
+TRIALS = "trials"  # the folder of these
 TORCH_SCRATCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -58,47 +60,70 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
     with alone_in(folder):
         data = gather(config, say)
         several = (config.jobs or 1) > 1 or config.cluster is not None
-        outcomes = (apart if several else one_by_one)(config, data, folder, resume, say)
-        best = None
-        for outcome in outcomes:
-            if best is None or (outcome.figures and best.figures and outcome.figures.better_than(best.figures)):
-                best = outcome
-        assert best is not None
+
+        train_these = apart if several else one_by_one
+        tried = candidates(config)
+        if config.select:
+            trials = [trial_of(one) for one in tried]
+            outcomes = train_these(config, trials, data, folder / TRIALS, resume, lambda text: say(f"trial: {text}"))
+            tried = [tried[trials.index(chosen(outcomes, Figures.clearly_better_than)[0])]]
+        _, best = chosen(train_these(config, tried, data, folder, resume, say), Figures.better_than)
         best.model.save(out)
     return best.model
 
 
+def chosen(
+    outcomes: Iterable[tuple[TrainConfig, Outcome]], is_better: Callable[[Figures, Figures], bool]
+) -> tuple[TrainConfig, Outcome]:
+    """The best by validation, and how it was trained; of equals the first."""
+    best, *others = outcomes
+    for other in others:
+        mine, theirs = best[1].figures, other[1].figures
+        if mine and theirs and is_better(theirs, mine):
+            best = other
+    return best
+
+
 def one_by_one(
-    config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
-) -> Iterator[Outcome]:
-    """Train all candidates, in their order, in this process."""
+    config: TrainConfig,
+    tried: list[TrainConfig],
+    data: TrainingData,
+    folder: Path,
+    resume: bool,
+    say: Callable[[str], None],
+) -> Iterator[tuple[TrainConfig, Outcome]]:
+    """Train these, in their order, in this process."""
     from planrank.learning import trainer
     from planrank.learning.training_data import examples_of
     from planrank.task import load
 
-    digest, signature = data.digest(config.family), data.signature(config.family)
     tasks = [load(one.domain, one.problem) for one in console.track(data.validation, "validation tasks")]
     architecture = None
-    for candidate in candidates(config):
+    for candidate in tried:
         if candidate.architecture != architecture:
             architecture = candidate.architecture
             examples = examples_of(data, candidate, say)
+            digest, signature = data.digest(candidate.family), data.signature(candidate.family)
         place = place_of(candidate, folder, resume)
         outcome = trainer.run(candidate, signature, examples, tasks, digest, place, resume)
         if outcome.figures is not None:
             say(f"{name_of(candidate)}: {outcome.figures}")
-        yield outcome
+        yield candidate, outcome
 
 
 def apart(
-    config: TrainConfig, data: TrainingData, folder: Path, resume: bool, say: Callable[[str], None]
-) -> Iterator[Outcome]:
+    config: TrainConfig,
+    tried: list[TrainConfig],
+    data: TrainingData,
+    folder: Path,
+    resume: bool,
+    say: Callable[[str], None],
+) -> Iterator[tuple[TrainConfig, Outcome]]:
     """The same in several processes, here or in a cluster. One that fails is named, and the others go on."""
     from planrank.learning.example_store import most_bytes
     from planrank.learning.trainer import Outcome
     from planrank.learning.training_data import build_together
 
-    tried = candidates(config)
     memory = config.examples_memory
     if config.cluster is None:
         processes = config.jobs or 1
@@ -128,7 +153,7 @@ def apart(
     for number in sorted(figures):  # of equals the first, whichever came first
         model = Model.load(places[number] / MODEL)
         model.metadata["training"] = tried[number].as_json()
-        yield Outcome(model, figures[number])
+        yield tried[number], Outcome(model, figures[number])
 
 
 def train_candidate(config: dict, place: str, resume: bool) -> dict | None:
@@ -143,7 +168,7 @@ def train_candidate(config: dict, place: str, resume: bool) -> dict | None:
     with scratch_of_torch():
         make_folder(Path(place))
         data = gather(candidate, quiet)
-        (outcome,) = one_by_one(candidate, data, Path(place).parent, resume, quiet)
+        ((_, outcome),) = one_by_one(candidate, [candidate], data, Path(place).parent, resume, quiet)
     outcome.model.save(Path(place, MODEL))
     return None if outcome.figures is None else outcome.figures.as_json()
 
@@ -180,13 +205,20 @@ def train_job(config: dict, resume: bool = True) -> dict:
 
 def candidates(config: TrainConfig) -> list[TrainConfig]:
     """A configuration for each network and seed that is tried."""
-    family = families.get(config.family)
-    shapes = family.grid if config.grid else family.selection if config.select else [{}]
+    shapes: list[dict[str, Any]] = [{}]
+    if config.grid:
+        shapes = families.get(config.family).grid
+    elif config.select:
+        shapes = SELECTION if config.family in {one["family"] for one in SELECTION} else [{}, *SELECTION]
     seeds = range(config.seed, config.seed + config.seeds)
     alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
-    if config.select:
-        alone["steps"] = max(1, config.steps // len(shapes))
     return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
+
+
+def trial_of(candidate: TrainConfig) -> TrainConfig:
+    """A short training that shows what to expect of a long one."""
+    steps = max(1, candidate.steps // TRIAL)
+    return replace(candidate, steps=steps, validate_every=max(1, steps // 2))
 
 
 def name_of(config: TrainConfig) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 PLACES = {
     "hypergraph": "planrank.models.hypergraph.family:HYPERGRAPH",
     "grid": "planrank.models.grid.family:GRID",
+    "relational": "planrank.models.relational.family:RELATIONAL",
 }
 _known: dict[str, Family] = {}
 

@@ -45,6 +45,12 @@ class ScoredActions:
     counts: np.ndarray
     places: np.ndarray
 
+    @classmethod
+    def each(cls, lengths: np.ndarray) -> ScoredActions:
+        """Every action has a score of its own; a state has so many."""
+        count = int(lengths.sum())
+        return cls(lengths, np.ones(count, np.int32), np.arange(count, dtype=np.int32))
+
 
 @dataclass(frozen=True)
 class NoOptions:
@@ -55,15 +61,13 @@ class NoOptions:
 
 class Family(ABC):
     """`architecture_type` is a frozen dataclass of options (see `planrank.options`) with the family's name as its
-    `family_name`; `grid` and `selection` list the networks that `planrank train --grid` and `--select` try, as options
-    that differ."""
+    `family_name`; `grid` lists the networks that `planrank train --grid` tries, as options that differ."""
 
     name: ClassVar[str]
     architecture_type: ClassVar[type] = NoOptions
     signature_type: ClassVar[type[Signature]] = Signature
     grid: ClassVar[list[dict[str, Any]]] = [{}]
     takes_parts: ClassVar[bool] = False  # whether there is `prepare_part`; if not, a step looks at whole examples
-    selection: ClassVar[list[dict[str, Any]]] = [{}]
 
     @abstractmethod
     def signature(self, task: Task) -> Any:
@@ -143,6 +147,32 @@ def check_finite(*results: np.ndarray | None) -> None:
     """What a model gave for states or actions."""
     if not all(np.isfinite(result).all() for result in results if result is not None):
         raise PlanrankError("the model gives values that are no numbers; its weights are unusable")
+
+
+class NetworkScorer(ABC):
+    """What scorers of networks have in common: states are checked, and so is what comes of them."""
+
+    def __init__(self, model: Model, task: Task):
+        self.model, self.task = model, task
+
+    @abstractmethod
+    def evaluated(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Values, and the scores of the actions or None."""
+
+    def values(self, states: np.ndarray) -> np.ndarray:
+        """Of packed states, a row each."""
+        return self._checked(states, None)[0]
+
+    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
+        check_scores_actions(self.model)
+        return self._checked(states, actions)
+
+    def _checked(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
+        check_states(states, self.task)
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
+            values, scores = self.evaluated(states, actions)
+        check_finite(values, scores)
+        return values, values[:0] if scores is None else scores
 
 
 class PlainScorer:

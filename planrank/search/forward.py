@@ -51,7 +51,8 @@ class Search:
     """One forward search on a task. Either call `run` with an evaluator, or `expand` and `insert` in turn.
 
     With `rank` "actions" the open list holds actions not yet taken in states that were evaluated: astar, gbfs and
-    wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "lazy" is
+    wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "dive", which
+    ranks nothing else, is gbfs that every second time goes on from where it is, with the best action there. "lazy" is
     gbfs with such a list, in which every action has the value of the state it is taken in; with `preferred` it must be
     run with hFF, and takes helpful actions first.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from planrank.choices import HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called, is_table
+from planrank.choices import ACTION_SEARCHES, HEURISTICS, POLICY_SEARCHES, RANKS, heuristic_called, is_table
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.models import library
@@ -50,6 +50,8 @@ class Guide:
             return self.heuristic == "blind"
         if search == "lazy":
             return self.model is None or self.model.rank != "actions"
+        if search in ACTION_SEARCHES:
+            return self.rank(search) == "actions"
         return self.scores_actions or search not in POLICY_SEARCHES
 
     def rank(self, search: str) -> str:
@@ -70,7 +72,9 @@ def wanted_guide(
     if rank not in (None, "actions", "states"):
         raise PlanrankError(f"unknown rank `{rank}`; known: actions, states")
     if rank == "actions" and search in ("lazy", "ucs", "bfs", *POLICY_SEARCHES):
-        raise PlanrankError(f"{search} ranks no actions; astar, gbfs and wastar do")
+        raise PlanrankError(f"{search} ranks no actions; astar, gbfs, wastar and dive do")
+    if rank == "states" and search in ACTION_SEARCHES:
+        raise PlanrankError(f"{search} ranks actions, and ranking states was asked for")
     guide = guide_asked_for(search, heuristic, model)
     if rank is not None and guide is not None and guide.rank(search) != rank:
         which = "this model" if guide.model is not None else f"the heuristic {guide.name}"
@@ -88,6 +92,8 @@ def guide_asked_for(search: str, heuristic: str | None, model: Model | str | Pat
         return Guide.of_heuristic("blind")
     if search in POLICY_SEARCHES and heuristic is not None:
         raise PlanrankError(f"{search} needs a model with a policy, not the heuristic {heuristic}")
+    if search in ACTION_SEARCHES and heuristic is not None:
+        raise PlanrankError(f"{search} needs a model that ranks actions, not the heuristic {heuristic}")
     if heuristic is not None:
         return Guide.of_heuristic(heuristic)
     if model is None:
@@ -96,6 +102,8 @@ def guide_asked_for(search: str, heuristic: str | None, model: Model | str | Pat
     if guide.suits(search):
         return guide
     message = f"{search} needs a policy, which this model has not; `planrank train --loss levin` makes one that has"
+    if search in ACTION_SEARCHES:
+        message = f"{search} needs a model that ranks actions, and this one does not; `planrank train` makes one"
     if search == "lazy":
         message = "lazy puts off the evaluation of states, and this model ranks actions: take gbfs, which does the same"
     raise PlanrankError(message, file=guide.file or "")
@@ -117,10 +125,12 @@ def fitting_guide(task: Task, search: str, rank: str | None = None) -> Guide:
         ranks = ()
     elif search in POLICY_SEARCHES:
         ranks = ("policy", "actions")
+    elif search in ACTION_SEARCHES:
+        ranks = ("actions",)
     file = library.fitting_model(task, ranks) if ranks else None
     if file is not None:
         return Guide.of_model(file)
-    if rank == "actions":
+    if rank == "actions" or search in ACTION_SEARCHES:
         message = f"no model that ranks actions was found for the domain {task.domain}"
         raise PlanrankError(f"{message}; `planrank train --rank actions` makes one")
     if search in POLICY_SEARCHES:

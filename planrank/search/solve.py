@@ -166,19 +166,20 @@ class Attempt:
         forward = self.searched(task, self.guide, replace(self.limits, deadline=deadline), options)
         if self.status not in ("out of time", "gave up") or self.limits.seconds_left() <= 0:
             return forward
-        forward.release()
+        if forward is not None:
+            forward.release()
         console.detail(f"{self.guide.name} has found no plan after {time.time() - self.began:.1f} s; now lazy with ff")
         self.search, self.guide = "lazy", Guide.of_heuristic("ff")
         options = options | {"ties": None, "reopen": None, "preferred": True}
         return self.searched(task, self.guide, self.limits, options)
 
-    def searched(self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any]) -> Search:
-        """The search when it has ended, for whatever reason; its counters are added to those there are."""
-        forward, before = (
-            Search(task, self.search, rank=guide.rank(self.search), limits=limits, **options),
-            self.counters,
-        )
+    def searched(self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any]) -> Search | None:
+        """The search when it has ended, for whatever reason, None if time was over before it began; its counters are
+        added to those there are."""
+        before = self.counters
+        forward = None
         try:
+            forward = Search(task, self.search, rank=guide.rank(self.search), limits=limits, **options)
             evaluator = guide.evaluator(task, limits)
             self.status, self.reason = drive(forward, evaluator, limits, self.progress, self.began)
         except PlanrankError as e:
@@ -186,7 +187,8 @@ class Attempt:
                 raise
             self.status, self.reason = "out of time", e.message
         finally:
-            self.counters = before + forward.statistics()
+            if forward is not None:
+                self.counters = before + forward.statistics()
         return forward
 
     def result(self, started: float) -> Result:

@@ -130,9 +130,7 @@ class GridFamily(Family):
         return read(arithmetic, weights, shape, features(arithmetic, weights, shape, images, links), seen)
 
     def scored_actions(self, inputs: Prepared) -> ScoredActions:
-        """Every action has a score of its own."""
-        count = int(inputs.lengths.sum())
-        return ScoredActions(inputs.lengths, np.ones(count, np.int32), np.arange(count, dtype=np.int32))
+        return ScoredActions.each(inputs.lengths)
 
     def scorer(self, model: Model, task: Task, limits: Limits | None = None) -> GridScorer:
         return GridScorer(model, task, checked_view(task, model.architecture), limits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planrank.limits import Limits
-from planrank.models.family import check_finite, check_scores_actions, check_states
+from planrank.models.family import NetworkScorer
 from planrank.models.grid.images import Painter, kinds_of_operators
 from planrank.models.grid.network import ActionGroup, Seen, features, read
 from planrank.models.grid.numpy_arithmetic import NumpyArithmetic
@@ -14,11 +14,12 @@ from planrank.models.model import Model
 from planrank.task import Rows, Task
 
 
-class GridScorer:
+class GridScorer(NetworkScorer):
     """A map is made when the scorer is; all other networks see every state anew."""
 
     def __init__(self, model: Model, task: Task, view: View, limits: Limits | None = None):
-        self.model, self.task, self.arithmetic = model, task, NumpyArithmetic(limits)
+        super().__init__(model, task)
+        self.arithmetic = NumpyArithmetic(limits)
         shape = model.architecture
         self.images = Painter(task, view, shape.network == "map").images()
         self.pixels = self.images.height * self.images.width
@@ -31,28 +32,15 @@ class GridScorer:
         self.places = list(model.signature.places_of_actions.values())
         self.kinds = kinds_of_operators(task)
 
-    def values(self, states: np.ndarray) -> np.ndarray:
-        """Of packed states, a row each."""
-        return self._run(states, None)[0]
-
-    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
-        check_scores_actions(self.model)
-        return self._run(states, actions)
-
-    def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
-        check_states(states, self.task)
-        model = self.model
-        images = self.images.dense(states) if self.map is None else None
+    def evaluated(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray | None]:
+        model, image = self.model, self.map
+        images = self.images.dense(states) if image is None else None
         agents = self.images.agents(states) if self.reads_agents else None
         groups = None if actions is None else self._groups(actions)
         seen = Seen(images, self.pixels, len(states), agents, groups, 0 if actions is None else len(actions.values))
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
-            image = self.map
-            if image is None:
-                image = features(self.arithmetic, model.weights, model.architecture, images)
-            values, scores = read(self.arithmetic, model.weights, model.architecture, image, seen)
-        check_finite(values, scores)
-        return values, values[:0] if scores is None else scores
+        if image is None:
+            image = features(self.arithmetic, model.weights, model.architecture, images)
+        return read(self.arithmetic, model.weights, model.architecture, image, seen)
 
     def _groups(self, actions: Rows) -> list[ActionGroup]:
         state = np.repeat(np.arange(len(actions)), np.diff(actions.offsets))

@@ -107,13 +107,6 @@ class Architecture:
         return f"layers{self.layers}-dim{self.dim}-{'residual' if self.residual else 'plain'}-{self.value}{seen}"
 
 
-# The networks that --select tries: which is the best depends on the domain.
-SELECTION: list[dict[str, object]] = [
-    {"value": "held", "relaxed": True},
-    {"value": "held", "relaxed": False},
-    {"value": "sum", "relaxed": False, "detours": 0},
-    {"value": "pooled", "relaxed": True},
-]
 # The networks that the paper tries.
 GRID = [
     {"layers": layers, "dim": dim, "residual": residual, "value": "pooled"}

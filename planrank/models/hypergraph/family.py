@@ -9,7 +9,7 @@ import numpy as np
 
 from planrank.limits import Limits
 from planrank.models.family import Arrays, Family, ScoredActions
-from planrank.models.hypergraph.architecture import GRID, SELECTION, Architecture, weight_shapes
+from planrank.models.hypergraph.architecture import GRID, Architecture, weight_shapes
 from planrank.models.hypergraph.distinct_parts import Layouts, Parts, PartsFinder, read_parts
 from planrank.models.hypergraph.parts_of_states import parts_of_states
 from planrank.models.hypergraph.scorer import HypergraphScorer
@@ -24,7 +24,6 @@ class HypergraphFamily(Family):
     signature_type = HypergraphSignature
     grid = GRID
     takes_parts = True
-    selection = SELECTION
 
     def signature(self, task: Task) -> HypergraphSignature:
         return signature_of(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planrank.limits import Limits
-from planrank.models.family import check_finite, check_scores_actions, check_states
+from planrank.models.family import NetworkScorer
 from planrank.models.hypergraph.distinct_parts import PartsFinder
 from planrank.models.hypergraph.network import forward
 from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
@@ -20,38 +20,26 @@ SHARE_OF_MEMORY = 0.25
 BYTES_OF_A_NUMBER = 8
 
 
-class HypergraphScorer:
+class HypergraphScorer(NetworkScorer):
     def __init__(self, model: Model, task: Task, limits: Limits | None = None):
-        self.model = model
-        self.task = task
+        super().__init__(model, task)
         self.finder = PartsFinder(task, model.architecture, limits)
         self.arithmetic = NumpyArithmetic()
         self.most_bytes = min(MOST_BYTES, int(SHARE_OF_MEMORY * limits.memory)) if limits else MOST_BYTES
         self.numbers_kept = 0
 
-    def values(self, states: np.ndarray) -> np.ndarray:
-        """Of packed states, a row each."""
-        nothing = np.empty(0, np.int32)
-        actions = Rows(np.zeros(len(states) + 1, np.int32), nothing) if self.model.scores_actions else None
-        return self._run(states, actions)[0]
-
-    def values_and_scores(self, states: np.ndarray, actions: Rows) -> tuple[np.ndarray, np.ndarray]:
-        check_scores_actions(self.model)
-        return self._run(states, actions)
-
-    def _run(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray]:
-        check_states(states, self.task)
+    def evaluated(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray | None]:
         if BYTES_OF_A_NUMBER * self.numbers_kept + self.arithmetic.bytes_kept > self.most_bytes:
             self.forget()
-        self.finder.add(self.task, states, actions)
+        model, asked = self.model, actions
+        if actions is None and model.scores_actions:
+            asked = Rows(np.zeros(len(states) + 1, np.int32), np.empty(0, np.int32))
+        self.finder.add(self.task, states, asked)
         parts = self.finder.take()
         self.numbers_kept += parts.size_kept
         self.arithmetic.begin(parts)
-        model = self.model
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, in words
-            values, scores = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
-        check_finite(values, None if actions is None else scores)
-        return values, values[:0] if actions is None else scores[parts.actions.scored.places]
+        values, scores = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
+        return values, None if actions is None else scores[parts.actions.scored.places]
 
     def forget(self) -> None:
         """Give back the memory of what was computed before. It is computed again when needed, to the same values."""
