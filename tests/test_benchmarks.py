@@ -51,6 +51,12 @@ def test_help(script, tmp_path):
     assert "--quick" in told
 
 
+def test_ranks(tmp_path):
+    found = columns(quick("ranks.py", tmp_path), "domain", "problems", "seeds", "solved, actions", "solved, states")
+    assert [row[:3] for row in found] == [("track/ferry", "1", "1"), ("all", "", "")]
+    assert all(0 <= float(share) <= 1 for row in found for share in row[3:])
+
+
 def test_batch(tmp_path):
     found = columns(quick("batch.py", tmp_path), "Domain", "K", "solved")
     assert found == [(domain, k, "2 of 2") for domain in ("blocksworld", "spanner") for k in ("1", "2", "4", "8", "16")]

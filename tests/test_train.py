@@ -185,13 +185,15 @@ def command_of(config, *more):
 
 
 @pytest.mark.parametrize("jobs", [None, 2])
-def test_select_tries_networks_of_both_families_and_trains_the_best(config, jobs):
+def test_select_tries_networks_of_both_families_and_trains_the_best_two(config, jobs):
     said = []
     model = train(config(select=True, steps=80, jobs=jobs), say=said.append)
-    *tried, trained = [text.rpartition(":")[0] for text in said if "validation instances" in text]
-    assert sum(name.startswith("trial: objects-") for name in tried) == 2 and f"trial: {trained}" in tried
+    *tried, first, second = [text.rpartition(":")[0] for text in said if "validation instances" in text]
+    assert sum(name.startswith("trial: objects-") for name in tried) == 2
     assert sum(name.startswith("trial: layers") for name in tried) == 2
+    assert first != second and {f"trial: {first}", f"trial: {second}"} <= set(tried)
     training = model.metadata["training"]
+    assert f"{model.architecture}-seed0" in (first, second)
     assert training["steps"] == 80
     assert Model.load(config().out).family.name == model.family.name == training["family"]
 

@@ -88,8 +88,8 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
     seeds: int = option(1, "Train so many times, with seed, seed + 1, …, and keep the best.", least=1)
     select: bool = option(
         False,
-        "Try several networks that see and weigh different things with a quarter of the steps each, and train the one "
-        "that validates best.",
+        "Try several networks that see and weigh different things with a quarter of the steps each, train the two that "
+        "validate best in full, and keep the better one.",
     )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 

@@ -24,8 +24,13 @@ class Figures:
     expansions: int
     plan_steps: int
 
+    @property
+    def merit(self) -> tuple[int, int]:
+        """The lower, the better."""
+        return -self.solved, self.expansions
+
     def better_than(self, other: Figures) -> bool:
-        return (-self.solved, self.expansions) < (-other.solved, other.expansions)
+        return self.merit < other.merit
 
     def clearly_better_than(self, other: Figures) -> bool:
         """Of networks: more is solved, or as much with markedly fewer expansions."""

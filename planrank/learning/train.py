@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MODEL = "model.safetensors"  # of a candidate that was trained apart
 TRIAL = 4  # of the steps of a training, how many it takes to compare networks: one of so many
 TRIALS = "trials"  # the folder of these
+FINALISTS = 2  # so many of the networks compared are trained in full
 TORCH_SCRATCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -63,11 +64,16 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
 
         train_these = apart if several else one_by_one
         tried = candidates(config)
+        is_better = Figures.better_than
         if config.select:
             trials = [trial_of(one) for one in tried]
+            say(
+                f"{len(trials)} trials of {trials[0].steps:,} steps, then the best in full, {config.steps:,} steps each"
+            )
             outcomes = train_these(config, trials, data, folder / TRIALS, resume, lambda text: say(f"trial: {text}"))
-            tried = [tried[trials.index(chosen(outcomes, Figures.clearly_better_than)[0])]]
-        _, best = chosen(train_these(config, tried, data, folder, resume, say), Figures.better_than)
+            tried = finalists([(tried[trials.index(trial)], outcome) for trial, outcome in outcomes], say)
+            is_better = Figures.clearly_better_than
+        _, best = chosen(train_these(config, tried, data, folder, resume, say), is_better)
         best.model.save(out)
     return best.model
 
@@ -82,6 +88,15 @@ def chosen(
         if mine and theirs and is_better(theirs, mine):
             best = other
     return best
+
+
+def finalists(tried: list[tuple[TrainConfig, Outcome]], say: Callable[[str], None]) -> list[TrainConfig]:
+    """Those whose trials went best, in the order they had; the first, where nothing tells how they went."""
+    by_merit = sorted(range(len(tried)), key=lambda i: tried[i][1].figures.merit if tried[i][1].figures else ())
+    best = sorted(by_merit[: FINALISTS if tried[0][1].figures else 1])
+    seconds = sum(TRIAL * tried[i][1].model.metadata["figures"]["seconds"] for i in best)
+    say(f"{', '.join(name_of(tried[i][0]) for i in best)}: now in full, about {seconds / 60:.0f} minutes")
+    return [tried[i][0] for i in best]
 
 
 def one_by_one(

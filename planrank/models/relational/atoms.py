@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -146,7 +147,7 @@ class Observer:
         """The facts that hold, are goals or needed, and their flags."""
         held = self.task.facts_in(state)
         parts = [held, self.goals] if needed is None else [held, self.goals, needed]
-        facts = np.unique(np.concatenate(parts))
+        facts = np.flatnonzero(marked(self.task.fact_count, *parts))
         flags = self.flags[facts]
         flags[np.searchsorted(facts, held), HOLDS] = 1
         if needed is not None:
@@ -186,7 +187,7 @@ class Observer:
         if helpful is not None:
             for i in range(len(states)):
                 part = slice(actions.offsets[i], actions.offsets[i + 1])
-                first[part] = np.isin(operators[part], helpful[i])
+                first[part] = marked(self.task.operator_count, helpful[i])[operators[part]]
         schema, found = self.task.schema_of_operator[operators], []
         arguments = self.task.operator_arguments
         position = np.zeros(len(operators), np.int64)
@@ -222,9 +223,19 @@ class Observer:
         flags = self.flags[facts]
         flags[:, HOLDS] = (states[state, facts >> 6] >> (facts & 63).astype(np.uint64)) & np.uint64(1)
         if needed is not None:
-            key = np.repeat(np.arange(len(states)), np.diff(needed.offsets)) * self.task.fact_count + needed.values
-            flags[:, NEEDED] = np.isin(state * self.task.fact_count + facts, key)
+            ends = np.searchsorted(state, np.arange(len(states) + 1))
+            for i, ends_of_rows in enumerate(pairwise(ends)):
+                part = slice(*ends_of_rows)
+                flags[part, NEEDED] = marked(self.task.fact_count, needed[i])[facts[part]]
         return flags, self.effect_places[where], row
+
+
+def marked(count: int, *places: np.ndarray) -> np.ndarray:
+    """Of so many, whether each is among these; cheaper than sorting them."""
+    found = np.zeros(count, bool)
+    for some in places:
+        found[some] = True
+    return found
 
 
 def flags_of(numbers: np.ndarray) -> np.ndarray:
