@@ -92,11 +92,12 @@ def chosen(
 
 def finalists(tried: list[tuple[TrainConfig, Outcome]], say: Callable[[str], None]) -> list[TrainConfig]:
     """Those whose trials went best, in the order they had; the first, where nothing tells how they went."""
-    by_merit = sorted(range(len(tried)), key=lambda i: tried[i][1].figures.merit if tried[i][1].figures else ())
-    best = sorted(by_merit[: FINALISTS if tried[0][1].figures else 1])
-    seconds = sum(TRIAL * tried[i][1].model.metadata["figures"]["seconds"] for i in best)
-    say(f"{', '.join(name_of(tried[i][0]) for i in best)}: now in full, about {seconds / 60:.0f} minutes")
-    return [tried[i][0] for i in best]
+    judged = [(outcome.figures.merit, one) for one, outcome in tried if outcome.figures]
+    best = [one for _, one in sorted(judged, key=lambda each: each[0])[:FINALISTS]]
+    found = [(one, outcome) for one, outcome in tried if one in best] or tried[:1]
+    seconds = TRIAL * sum(outcome.model.metadata["figures"]["seconds"] for _, outcome in found)
+    say(f"{', '.join(name_of(one) for one, _ in found)}: now in full, about {seconds / 60:.0f} minutes")
+    return [one for one, _ in found]
 
 
 def one_by_one(
