@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from planrank import Model, PlanrankError, Search, TrainConfig, certify, generate, label, load, paths, solve, train
+from planrank.models.relational import merging, numpy_arithmetic
 from planrank.models.relational.architecture import RelationalArchitecture, weight_shapes
 from planrank.models.relational.family import RELATIONAL
 from planrank.problems.folders import find_instances
@@ -47,6 +48,37 @@ def some_states(task, count: int = 6):
         found.append((states.copy(), actions.part(0, len(states))))
         search.insert_actions(np.arange(len(actions.values), dtype=np.float32))
     return found
+
+
+@pytest.mark.parametrize("name", ["ferry", "elevators", "spanner"])
+def test_atoms_that_never_change_may_be_put_together(name, monkeypatch):
+    """However many objects look alike: none do in the last layers of some states, and most in the first."""
+    sizes = {"ferry": {"locations": 9, "cars": 3}, "elevators": {"passengers": 6}, "spanner": SIZES["spanner"]}[name]
+    task = load((DOMAINS / name / "domain.pddl").read_text(), GENERATORS[name](random.Random(3), "alike", **sizes))
+    model, found = fresh(task, layers=3), some_states(task, 12)
+    found.append(joined(found))
+    plain = [model.scorer(task).values_and_scores(*one) for one in found]
+    pays = []
+
+    def together(senders, links, vertices):
+        merged = merging.together(senders, links, vertices)
+        pays.append(sum(len(objects) for _, objects in merged[0]) < sum(len(objects) for _, objects in senders))
+        return merged
+
+    monkeypatch.setattr(merging, "MANY", 0)
+    monkeypatch.setattr(numpy_arithmetic, "together", together)
+    scorer = model.scorer(task)
+    for one, expected in zip(found, plain, strict=True):
+        for mine, theirs in zip(scorer.values_and_scores(*one), expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
+    assert sum(pays) >= len(found)  # at least in the first layer
+
+
+def test_rows_that_are_alike_are_found():
+    rows = np.array([[1, 2], [0, 2], [1, 2], [0, 2], [2, 0]], np.float32)
+    kind, example = merging.alike(rows)
+    assert kind[0] == kind[2] and kind[1] == kind[3] and len(set(kind)) == 3
+    assert (rows[example][kind] == rows).all()
 
 
 def joined(found):

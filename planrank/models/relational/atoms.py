@@ -20,11 +20,13 @@ HOLDS, WAY, DISTANCE, NEEDED = 0, 3, 4, 5  # columns of the flags
 
 @dataclass(frozen=True)
 class Links:
-    """How the messages of atoms, one after the other, reach objects: in this order, so many for each of these."""
+    """How the messages of atoms, one after the other, reach objects: in this order, so many for each of these. Where
+    atoms were put together, `counts` says for how many of them each message stands."""
 
     order: np.ndarray
     lengths: np.ndarray
     objects: np.ndarray
+    counts: np.ndarray | None = None
 
     @classmethod
     def to(cls, targets: np.ndarray) -> Links:

@@ -40,7 +40,7 @@ def forward(
         atoms = [(one.name, one.objects, one.flags) for one in seen.atoms if one.objects.shape[1]]
         parts = [vertices, heard(atoms, seen.links)]
         if shape.statics and signature.statics:
-            parts.append(heard(seen.constants, seen.constant_links))
+            parts.append(heard(*arithmetic.merged(seen.constants, seen.constant_links, vertices)))
         vertices = relu(dense(weights, f"layer{layer}.objects", side_by_side(parts)))
     values = 0.0
     for one in seen.atoms:

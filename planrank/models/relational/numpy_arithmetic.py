@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planrank.models.relational.atoms import Links
+from planrank.models.relational.merging import Senders, together
 
 
 class NumpyArithmetic:
@@ -24,9 +25,17 @@ class NumpyArithmetic:
             return found
         rows = np.concatenate(messages).take(links.order, axis=0)
         first = np.cumsum(links.lengths) - links.lengths
-        found[links.objects, :width] = np.add.reduceat(rows, first, axis=0) / links.lengths[:, None].astype(np.float32)
         found[links.objects, width:] = np.maximum.reduceat(rows, first, axis=0)
+        totals = links.lengths
+        if links.counts is not None:
+            rows *= links.counts[:, None].astype(np.float32)
+            totals = np.add.reduceat(links.counts, first)
+        found[links.objects, :width] = np.add.reduceat(rows, first, axis=0) / totals[:, None].astype(np.float32)
         return found
+
+    def merged(self, senders: Senders, links: Links | None, vertices: np.ndarray) -> tuple[Senders, Links | None]:
+        """Atoms of objects that cannot be told apart send the same messages, so one of them speaks for all."""
+        return (senders, links) if links is None else together(senders, links, vertices)
 
     def sums(self, numbers: np.ndarray, states: np.ndarray, count: int) -> np.ndarray:
         return np.bincount(states, numbers, count).astype(np.float32)

@@ -25,6 +25,10 @@ class TorchArithmetic:
         parts = [torch.segment_reduce(rows, kind, lengths=links.lengths, unsafe=True) for kind in ("mean", "max")]
         return rows.new_zeros(count, 2 * width).index_copy(0, links.objects, torch.cat(parts, dim=1))
 
+    def merged(self, senders: Any, links: Any, vertices: Tensor) -> tuple[Any, Any]:
+        """Nothing is put together: problems to learn from are small."""
+        return senders, links
+
     def sums(self, numbers: Tensor, states: Tensor, count: int) -> Tensor:
         return numbers.new_zeros(count).index_add(0, states, numbers)
 
