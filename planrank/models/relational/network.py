@@ -37,10 +37,14 @@ def forward(
             ]
             return arithmetic.pooled(messages, links, total, shape.dim)
 
+        def heard_from_constants(layer: int = layer, vertices: Any = vertices) -> Any:
+            constants, links = arithmetic.merged(seen.constants, seen.constant_links, vertices)
+            return heard(constants, links, layer)
+
         atoms = [(one.name, one.objects, one.flags) for one in seen.atoms if one.objects.shape[1]]
         parts = [vertices, heard(atoms, seen.links)]
         if shape.statics and signature.statics:
-            parts.append(heard(*arithmetic.merged(seen.constants, seen.constant_links, vertices)))
+            parts.append(arithmetic.remembered(layer, vertices, heard_from_constants))
         vertices = relu(dense(weights, f"layer{layer}.objects", side_by_side(parts)))
     values = 0.0
     for one in seen.atoms:
