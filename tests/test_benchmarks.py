@@ -51,6 +51,13 @@ def test_help(script, tmp_path):
     assert "--quick" in told
 
 
+def test_separable(tmp_path):
+    ((domain, pairs, share),) = columns(
+        quick("separable.py", tmp_path), "domain", "pairs", "objects, 3 layers, distances, relaxed plan"
+    )
+    assert domain == "ferry" and int(pairs.replace(",", "")) > 0 and 0 <= float(share) < 100
+
+
 def test_ranks(tmp_path):
     found = columns(quick("ranks.py", tmp_path), "domain", "problems", "seeds", "solved, actions", "solved, states")
     assert [row[:3] for row in found] == [("track/ferry", "1", "1"), ("all", "", "")]

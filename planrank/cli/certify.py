@@ -59,6 +59,7 @@ def certify(
     from planrank.console import Progress
     from planrank.files import check_writable
     from planrank.learning import certificate
+    from planrank.learning.separable import inseparable_pairs
     from planrank.limits import Limits, process_started
     from planrank.search.guides import Guide
     from planrank.search.plans import read_steps
@@ -81,14 +82,17 @@ def certify(
         if plan is None or e.kind != "meaning":
             raise
         raise PlanrankError(e.message, e.kind, str(plan)) from None
+    hopeless = None
+    if guide.model is not None and found.check is not None and found.check.violated:
+        _, hopeless = inseparable_pairs(task, found.check.steps, guide.model, search)
     if json_file != "-":
-        for line in lines(task, found, rank):
+        for line in lines(task, found, rank, hopeless):
             click.echo(line)
-    write_json(json_file, as_json(task, found, search, rank, heuristic, model))
+    write_json(json_file, as_json(task, found, search, rank, heuristic, model) | {"inseparable": hopeless})
     sys.exit(0 if found.perfect is not None and found.status != "unsolvable" else EXIT_OF_STATUS[found.proof])
 
 
-def lines(task: Task, found: Certificate, rank: str) -> Iterator[str]:
+def lines(task: Task, found: Certificate, rank: str, hopeless: int | None) -> Iterator[str]:
     """The certificate in words."""
     from planrank.learning.wording import in_words
 
@@ -103,6 +107,8 @@ def lines(task: Task, found: Certificate, rank: str) -> Iterator[str]:
         left = found.check.violated - len(found.check.violations)
         if left:
             yield f"  … and {left} more; --all shows them"
+    if hopeless is not None:
+        yield f"Of these pairs {hopeless} cannot be put in order by any weights of this network."
     more = "" if found.status == "solved" else f" ({found.status})"
     yield f"Expanded {found.expanded} state(s){more}, ranking {rank}."
 

@@ -1,0 +1,39 @@
+"""Pairs that no weights can put in order: what a network sees of the two is the same, so it values them alike.
+
+Random weights tell: what several networks with different random weights all value alike, to rounding, is the same to
+every network of this shape. That is no proof, but a difference that is seen has a value in some of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planrank.learning.certificate import Compared, compared_entries, compared_states, merit, score_of
+from planrank.models.model import Model
+from planrank.task import Task
+
+TRIES = 4  # networks with random weights
+ALIKE = 1e-5  # differences of values beyond rounding, as a share of the larger
+
+
+def inseparable_pairs(task: Task, steps: list[str], model: Model, search: str = "gbfs") -> tuple[int, int]:
+    """How many pairs a perfect ranking would put in order along this plan, and how many of these are out of order
+    whatever the weights of the model are; it counts for its shape alone."""
+    alpha, _ = merit(search)
+    compare = compared_entries if model.ranked_by(search) == "actions" else compared_states
+    fresh = [Model.fresh(model.signature, model.architecture, seed) for seed in range(TRIES)]
+    seen = [compare(task, steps, score_of(one.scorer(task)), 0.0, 1.0) for one in fresh]
+    costs = compare(task, steps, score_of(fresh[0].scorer(task)), alpha, 0.0)
+    pairs = hopeless = 0
+    for i in range(1, len(costs.path_f)):
+        there = np.flatnonzero((costs.open_from <= i) & (i < costs.open_until))
+        alike = np.all([alike_at(one, i, there) for one in seen], axis=0)
+        pairs += len(there)
+        hopeless += int((alike & ~(costs.open_f[there] > costs.path_f[i])).sum())
+    return pairs, hopeless
+
+
+def alike_at(compared: Compared, i: int, others: np.ndarray) -> np.ndarray:
+    """Which of the others have the same value as what the plan takes at step i."""
+    mine, theirs = compared.path_f[i], compared.open_f[others]
+    return np.abs(theirs - mine) <= ALIKE * np.maximum(np.abs(theirs), np.abs(mine))
