@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -325,6 +326,8 @@ def test_both_ranks_are_trained_by_the_command_and_solve(planrank, labelled, tmp
     done = planrank("train", "--domain", labelled, "--rank", rank, *options, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert not list(scratch.iterdir())  # PyTorch would leave a folder there
+    validated = re.search(r"Validation: (\d+) of (\d+) solved", done.stdout)
+    assert ("--select" in done.stdout) == (validated[1] != validated[2])
     assert Model.load(tmp_path / "m.safetensors").rank == rank
     instance = find_instances(labelled)[0]
     arguments = ("--model", "m.safetensors", "--rank", rank, "--json", "-")

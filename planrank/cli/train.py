@@ -74,5 +74,7 @@ def train(config_file: str | None, resume: bool, **options: Any) -> None:
     if "validation_of" in figures:
         solved, of = figures["validation_solved"], figures["validation_of"]
         click.echo(f"Validation: {solved} of {of} solved, {figures['validation_expansions']} expansions.")
+        if solved < of and not (config.select or config.grid):
+            click.echo("`--select` tries networks of other kinds, which may solve more.")
     click.echo(f"Trained on {figures['training_instances']} instances in {figures['seconds']:.0f} s.")
     click.echo(f"Model written to {Path(config.out)}.")
