@@ -1,19 +1,20 @@
 """How well do networks do on Sokoban, mazes and tiles, beside hFF and LAMA-first?
 
-    python benchmarks/grids.py --instances FOLDER [--hypergraph FOLDER] [--count N] [--seconds 10] [--jobs N]
+    python benchmarks/grids.py --instances FOLDER [--others FOLDER …] [--count N] [--seconds 10] [--jobs N]
         [--rows FILE] [--domains NAME,…]
 
-The models are those that come with planrank, and with --hypergraph NAME.safetensors in that folder too, trained on the
-same plans for the same time. FOLDER holds the published levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt,
-tiles-5.txt, …); of each kind N are taken from there and N are generated, from seeds that no training has. Every run is
-a process of its own, all of it counted; runs that are in FILE are not repeated. Writes results/grids.{md,json}.
+The models are those that come with planrank, and with --others FOLDER/NAME.safetensors too, of other families, trained
+on the same plans for the same time; each guides gbfs and, where it ranks actions, dive. FOLDER holds the published
+levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt, tiles-5.txt, …); of each kind N are taken from there and N are
+generated, from seeds that no training has. Every run is a process of its own, all of it counted; runs that are in FILE
+are not repeated. Writes results/grids.{md,json}.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import script
@@ -62,13 +63,22 @@ QUICK = [
     Kind("tiles 2x2", "tiles", sizes=("side=2",)),
     Kind("maze 9", "maze", sizes=("side=9",)),
 ]
-HEADER = ["problems", "guide", "solved", "median expansions", "mean length", "expansions a step", "median seconds"]
+HEADER = [
+    "problems",
+    "search",
+    "guide",
+    "solved",
+    "median expansions",
+    "mean length",
+    "expansions a step",
+    "median seconds",
+]
 
 
 def main() -> None:
     parser = script.parser(__doc__)
     parser.add_argument("--instances", type=Path, metavar="FOLDER")
-    parser.add_argument("--hypergraph", type=Path, metavar="FOLDER", help="models of the other family")
+    parser.add_argument("--others", type=Path, nargs="*", default=[], metavar="FOLDER", help="models of other families")
     parser.add_argument("--count", type=int, default=20, metavar="N", help="problems of each kind")
     parser.add_argument("--seconds", type=float, default=10, help="for each process")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
@@ -92,7 +102,7 @@ def main() -> None:
     head = f"{options.seconds:g} s of wall time for the whole process, {options.jobs} at a time; {machine()}."
     note = "Means and medians are over the problems that the guide solves, which are not the same for all guides: "
     note += "they compare where all are solved. Expansions a step are a mean of ratios, which one bad problem can rule."
-    lines = ["# Grids", "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=2)]
+    lines = ["# Grids", "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=3)]
     write(options.results, "grids", lines + trouble(done.values()), figures)
 
 
@@ -106,20 +116,19 @@ def problems_of(kind: Kind, published: Path, folder: Path, count: int) -> list[I
 def wanted_runs(kind: Kind, problems: Sequence[Instance], options: object) -> list[Row]:
     """By problem, all guides one after the other, so that what else the machine does hits them alike."""
     settings = {"time_limit": options.seconds, "memory_limit": None, "batch": 1, "cold": True}
-    ours = runs(problems, list(guides_of(kind.domain, options.hypergraph).values()), ["gbfs"], settings)
+    ours = runs(problems, guides_of(kind.domain, options.others), ["gbfs", "dive"], settings)
     theirs = peer_runs(problems, options.peers, options.seconds)
     order = {str(instance.problem): i for i, instance in enumerate(problems)}
     return sorted(ours + theirs, key=lambda run: order[run["problem"]])
 
 
-def guides_of(domain: str, others: Path | None) -> dict[str, Guide]:
+def guides_of(domain: str, others: Sequence[Path]) -> list[Guide]:
     shipped = [paths.shared() / f"domains/{domain}/model.{ending}" for ending in ("safetensors", "json")]
-    found = {"grid": Guide.of_model(next(file for file in shipped if file.is_file()))}
-    if others is not None and (file := others / f"{domain}.safetensors").is_file():
-        found["hypergraph"] = Guide.of_model(file)
-    if domain == "tiles":
-        found["table"] = Guide.of_heuristic("table")
-    return found
+    files = [next(file for file in shipped if file.is_file())]
+    files += [file for folder in others if (file := folder / f"{domain}.safetensors").is_file()]
+    found = [Guide.of_model(file) for file in files]
+    found = [replace(one, name=f"{domain}, {one.model.family.name}") for one in found if one.model is not None]
+    return found + ([Guide.of_heuristic("table")] if domain == "tiles" else [])
 
 
 def in_turn(lists: list[list[Row]]) -> list[Row]:
@@ -130,10 +139,10 @@ def in_turn(lists: list[list[Row]]) -> list[Row]:
 
 def figures_of(title: str, rows: list[Row]) -> list[dict]:
     found = []
-    for guide in dict.fromkeys(row["guide"] for row in rows):
-        mine = [row for row in rows if row["guide"] == guide]
+    for search, guide in dict.fromkeys((row["search"], row["guide"]) for row in rows):
+        mine = [row for row in rows if (row["search"], row["guide"]) == (search, guide)]
         solved = [row for row in mine if row["status"] == "solved"]
-        one = {"problems": title, "guide": guide, "of": len(mine), "solved": len(solved)}
+        one = {"problems": title, "search": search, "guide": guide, "of": len(mine), "solved": len(solved)}
         if solved:
             one |= {
                 "expanded": statistics.median(row["expanded"] for row in solved),
@@ -148,7 +157,7 @@ def figures_of(title: str, rows: list[Row]) -> list[dict]:
 def line_of(one: dict) -> list[str]:
     numbers = [("expanded", ",.0f"), ("length", ".1f"), ("per_step", ",.2f"), ("seconds", ".2f")]
     cells = [format(one[name], form) if name in one else "-" for name, form in numbers]
-    return [one["problems"], one["guide"], f"{one['solved']} of {one['of']}", *cells]
+    return [one["problems"], one["search"] or "", one["guide"], f"{one['solved']} of {one['of']}", *cells]
 
 
 if __name__ == "__main__":
