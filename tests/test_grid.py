@@ -223,6 +223,15 @@ def test_a_map_adds_up_costs_along_the_cheapest_ways():
     assert torch.autograd.gradcheck(lambda *all: TorchArithmetic().least(*all, torch.from_numpy(links)), tensors)
 
 
+def test_a_map_of_unusable_weights_is_refused(tasks):
+    task, plan = tasks["maze"]
+    model = Model.fresh(families.get("grid").signature(task), GridArchitecture(network="map"))
+    model.weights["steps.bias"][0] = np.nan
+    example = build_example(task, plan, model.architecture)
+    with pytest.raises(PlanrankError, match="its weights are unusable"):
+        model.scorer(task).values_and_scores(example.ranking.states, example.ranking.actions)
+
+
 def test_a_batch_has_the_values_of_its_states(tasks):
     task, plan = tasks["sokoban"]
     model = Model.fresh(families.get("grid").signature(task), GridArchitecture(rank="states"))

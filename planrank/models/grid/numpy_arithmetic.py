@@ -67,7 +67,7 @@ class NumpyArithmetic:
         sides = np.full((len(steps) // NEAR, maps, height + 2, width + 2), np.inf, np.float32)
         shifts = [(side, i, j) for side in range(len(sides)) for i in range(3) for j in range(3)]
         found = ends
-        while True:
+        for _ in range(height * width):  # no way is longer, and numbers that are none never settle
             self.check_time()
             sides[0, :, 1:-1, 1:-1] = found
             if links is not None:
@@ -79,8 +79,9 @@ class NumpyArithmetic:
                 np.minimum(ways, sides[side, :, i : i + height, j : j + width] + step[:, None, None], out=ways)
             better = np.minimum(found, ways + costs)
             if np.array_equal(better, found):
-                return found.transpose(1, 2, 0)[None]
+                break
             found = better
+        return found.transpose(1, 2, 0)[None]
 
     def concat(self, rows: list[np.ndarray]) -> np.ndarray:
         return np.concatenate(rows, axis=1)

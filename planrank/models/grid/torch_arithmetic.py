@@ -33,19 +33,22 @@ class TorchArithmetic:
         ends, costs, steps = ends[0].flatten(1), costs[0].flatten(1), steps.T
         near = neighbours(height, width, links)
         with torch.no_grad():
-            found, before = ends, None
-            outside = ends.new_full((maps, 1), torch.inf)
-            while before is None or not torch.equal(found, before):
+            found, outside = ends, ends.new_full((maps, 1), torch.inf)
+            for _ in range(height * width):  # no way is longer, and numbers that are none never settle
                 before = found
                 around = torch.cat([before, outside], dim=1)[:, near.flatten()].view(maps, len(near), -1)
                 ways, step = (around + steps[:, :, None]).min(dim=1)
                 found = torch.minimum(before, ways + costs)
+                if torch.equal(found, before):
+                    break
         onward = ways + costs < ends
         taken = torch.where(onward, costs + steps.gather(1, step), ends)
         there = near[step, torch.arange(height * width)].where(onward, height * width)
         # The cost of ways of 1, 2, 4, … steps, until all have ended in a last cell, from where nothing is added.
         ended = there.new_full((maps, 1), height * width)
-        while (there < height * width).any():
+        for _ in range((height * width).bit_length()):
+            if not (there < height * width).any():
+                break
             taken = taken + torch.cat([taken, taken.new_zeros(maps, 1)], dim=1).gather(1, there)
             there = torch.cat([there, ended], dim=1).gather(1, there)
         return taken.view(1, maps, height, width)
