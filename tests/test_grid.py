@@ -15,6 +15,7 @@ from planrank.limits import Limits
 from planrank.models import families, library
 from planrank.models.grid.architecture import GridArchitecture
 from planrank.models.grid.images import TURNS, Painter
+from planrank.models.grid.numpy_arithmetic import NumpyArithmetic
 from planrank.models.grid.signature import GridSignature
 from planrank.models.grid.view import view_of
 from planrank.problems.folders import find_instances, own_domain_file
@@ -26,6 +27,7 @@ julia.module()  # before torch
 import torch  # noqa: E402
 
 from planrank.learning.trainable import Trainable  # noqa: E402
+from planrank.models.grid.torch_arithmetic import TorchArithmetic  # noqa: E402
 
 SIZES = {"maze": {"side": 9}, "sokoban": {"boxes": 2, "side": 7, "pulls": 8}, "tiles": {"side": 3, "walk": 12}}
 NETWORKS = [("small", "auto"), ("small", "mean"), ("coat", "auto"), ("coat", "sum"), ("map", "auto"), ("small", "cell")]
@@ -182,6 +184,52 @@ def test_numpy_and_pytorch_agree(tasks, network, readout, rank):
         assert np.ptp(values) > 1e-5, "states must be told apart"
         other = net(example, 5).values.detach().numpy()
         assert other.shape == values.shape and not np.allclose(other, seen.values.detach().numpy(), rtol=1e-9)
+
+
+def cheapest(ends, costs, steps, links) -> np.ndarray:
+    """What `least` finds, cell by cell, until nothing changes."""
+    _, height, width = ends.shape
+    leads = dict(zip(*links.tolist(), strict=True))
+    found, before = ends.copy(), None
+    while before is None or (found != before).any():
+        before = found.copy()
+        for r, c in np.ndindex(height, width):
+            for i, (down, right) in enumerate(np.ndindex(3, 3)):
+                near = (r + down - 1, c + right - 1)
+                if not (0 <= near[0] < height and 0 <= near[1] < width):
+                    continue
+                far = leads.get(near[0] * width + near[1])
+                for side, cell in [(0, near)] + ([] if far is None else [(1, divmod(far, width))]):
+                    way = costs[:, r, c] + steps[9 * side + i] + before[:, cell[0], cell[1]]
+                    found[:, r, c] = np.minimum(found[:, r, c], way)
+    return found
+
+
+def test_a_map_adds_up_costs_along_the_cheapest_ways():
+    """In both kinds of arithmetic, and the gradient is that of the costs of these ways."""
+    rng = np.random.default_rng(0)
+    maps, height, width = 2, 5, 6
+    ends, costs = rng.uniform(5, 9, (maps, height, width)), rng.uniform(0, 2, (maps, height, width))
+    ends[:, 4, 5] = 0.5
+    steps, links = rng.uniform(0.1, 0.9, (18, maps)), np.array([[2, 27], [27, 2]])
+    expected = cheapest(ends, costs, steps, links)
+    assert (expected < ends).mean() > 0.5, "most ways must be worth going"
+    images = [np.ascontiguousarray(one.transpose(1, 2, 0)[None]).astype(np.float32) for one in (ends, costs)]
+    found = NumpyArithmetic().least(*images, steps.astype(np.float32), links)
+    assert found[0].transpose(2, 0, 1) == pytest.approx(expected, rel=1e-5)
+    tensors = [torch.from_numpy(one).requires_grad_() for one in (ends[None], costs[None], steps)]
+    seen = TorchArithmetic().least(*tensors, torch.from_numpy(links))
+    assert seen[0].detach().numpy() == pytest.approx(expected, rel=1e-9)
+    assert torch.autograd.gradcheck(lambda *all: TorchArithmetic().least(*all, torch.from_numpy(links)), tensors)
+
+
+def test_a_map_of_unusable_weights_is_refused(tasks):
+    task, plan = tasks["maze"]
+    model = Model.fresh(families.get("grid").signature(task), GridArchitecture(network="map"))
+    model.weights["steps.bias"][0] = np.nan
+    example = build_example(task, plan, model.architecture)
+    with pytest.raises(PlanrankError, match="its weights are unusable"):
+        model.scorer(task).values_and_scores(example.ranking.states, example.ranking.actions)
 
 
 def test_a_batch_has_the_values_of_its_states(tasks):

@@ -245,3 +245,12 @@ def test_a_domain_without_a_picture_is_not_drawn(planrank, tmp_path):
     done = planrank("solve", *files, "--show", "--plan-file", tmp_path / "plan")
     assert done.returncode == Exit.USAGE and "is drawn by the [[picture]] tables" in done.stderr
     assert not (tmp_path / "plan").exists()
+
+
+def test_steady_pulls_make_other_levels_that_can_be_solved(tmp_path):
+    texts = []
+    for steady in ({}, {"steady": (90, 90)}):
+        instances = generate("sokoban", [Group(6, 3, {"boxes": (2, 2)} | steady)], tmp_path / str(len(texts)))
+        assert all(solve(one.domain, one.problem, "bfs").status == "solved" for one in instances)
+        texts.append({one.problem.read_text().partition(":objects")[2] for one in instances})
+    assert len(texts[0] | texts[1]) == 12

@@ -25,9 +25,9 @@ def generate(
     """Write random problems of NAME, one of planrank's own domains: distinct, solvable, checked.
 
     Sizes of blocksworld: blocks; elevators: passengers; ferry: locations, cars; gripper: balls; maze: side, open (walls
-    in a hundred); npuzzle: side; sokoban: boxes, side, pulls (many make long plans); spanner: nuts, locations, and
-    spare spanners or spanners in all; tiles: side, walk (moves from the goal, by default any placement). A range is
-    swept evenly.
+    in a hundred); npuzzle: side; sokoban: boxes, side, pulls, steady (pulls in a hundred that go on with the same
+    box); spanner: nuts, locations, and spare spanners or spanners in all; tiles: side, walk (moves from the goal, by
+    default any placement). A range is swept evenly.
     """
     if which is not None and (count is not None or seed is not None or sizes):
         raise click.UsageError("--set fixes count, seed and sizes; give either it or them")

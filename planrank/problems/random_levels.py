@@ -26,13 +26,16 @@ ROOMS = 200  # that may turn out too narrow
 PORTAL_PAIRS = 4
 
 
-def sokoban(rng: random.Random, name: str, boxes: int = 3, side: int = 10, pulls: int = 40) -> str:
-    """A room with all boxes on targets, from which they are pulled away: what was pulled can be pushed back."""
+def sokoban(rng: random.Random, name: str, boxes: int = 3, side: int = 10, pulls: int = 40, steady: int = 0) -> str:
+    """A room with all boxes on targets, from which they are pulled away: what was pulled can be pushed back.
+
+    `steady` of a hundred pulls move the same box on and not back.
+    """
     if boxes > (side - 2) ** 2 // 4:
         raise PlanrankError(f"found {boxes} boxes, expected at most {(side - 2) ** 2 // 4} on a side of {side}")
     for _ in range(ROOMS):
         room = random_room(rng, side, boxes)
-        tried = [pulled(rng, room, boxes, pulls) for _ in range(ATTEMPTS)]
+        tried = [pulled(rng, room, boxes, pulls, steady) for _ in range(ATTEMPTS)]
         score, targets, ends, player = max(tried, key=lambda one: one[0])
         if score > 0:
             return sokoban_problem(name, drawn(side, room, targets, ends, player))
@@ -58,7 +61,9 @@ def random_room(rng: random.Random, side: int, boxes: int) -> set[Cell]:
     return room
 
 
-def pulled(rng: random.Random, room: set[Cell], boxes: int, pulls: int) -> tuple[int, set[Cell], set[Cell], Cell]:
+def pulled(
+    rng: random.Random, room: set[Cell], boxes: int, pulls: int, steady: int = 0
+) -> tuple[int, set[Cell], set[Cell], Cell]:
     """How good the level is (0: a box is on a target), the targets, where the boxes end and where the player does.
 
     A few boxes more than wanted are pulled, because some get stuck. Without these the others are only freer to move.
@@ -67,6 +72,7 @@ def pulled(rng: random.Random, room: set[Cell], boxes: int, pulls: int) -> tuple
     *targets, player = rng.sample(sorted(room), boxes + spare + 1)
     now = {cell: cell for cell in targets}  # where a box is, and where it came from
     last, swaps = None, 0
+    latest, back = player, player  # where the box is that was pulled last, and where it was before
     for _ in range(pulls):
         reached = reachable(room, now, player)
         ways = [
@@ -78,9 +84,13 @@ def pulled(rng: random.Random, room: set[Cell], boxes: int, pulls: int) -> tuple
         if not ways:
             break
         untouched = [way for way in ways if way[0] == now[way[0]]]
-        box, step = rng.choice(untouched if untouched and rng.random() < 0.5 else ways)
+        onward = [way for way in ways if way[0] == latest and moved(*way) != back] if steady else []
+        if onward and rng.random() < steady / 100:
+            box, step = rng.choice(onward)
+        else:
+            box, step = rng.choice(untouched if untouched and rng.random() < 0.5 else ways)
         swaps += now[box] != last
-        last = now[box]
+        last, latest, back = now[box], moved(box, step), box
         now[moved(box, step)] = now.pop(box)
         player = moved(box, step, 2)
     moves = {box: abs(box[0] - target[0]) + abs(box[1] - target[1]) for box, target in now.items()}

@@ -18,11 +18,13 @@ NETWORKS = ("small", "coat", "map")
 READOUTS = ("auto", "sum", "mean", "cell")
 READOUT_OF = {"small": "sum", "coat": "mean", "map": "cell"}
 
-WIDTH = 32  # channels of the small network and of the map
+WIDTH = 32  # channels of the small network
 RESIDUALS = 6
 HEAD = 64
 COAT_CONVOLUTIONS, COAT_WIDTH, COAT_BLOCKS, COAT_BLOCK_WIDTH, COAT_HEADS, COAT_HEAD = 7, 64, 4, 180, 2, 256
 ATTENTION = COAT_BLOCK_WIDTH // 3  # channels of query, key and value each
+MAPS = 8  # maps of distances
+NEAR = 9  # a cell and its neighbours
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,9 @@ class GridArchitecture:
     """Networks that see states as images.
 
     small: a convolution and six residual ones, every second of which adds what mean and maximum over the grid say.
-    coat: as the paper has it; four of its blocks attend to the whole grid. map: one image of what never changes, seen
-    over and over by the same convolutions, read where the agent is; for domains with one agent and nothing else.
+    coat: as the paper has it; four of its blocks attend to the whole grid. map: of what never changes it learns what a
+    cell costs and where ways may end, and adds up costs along the cheapest ways, however long they are; read where the
+    agent is, for domains with one agent and nothing else.
     """
 
     family_name: ClassVar[str] = "grid"
@@ -64,7 +67,7 @@ class GridArchitecture:
     @property
     def width(self) -> int:
         """Channels of the image that values and scores are read from."""
-        return COAT_BLOCK_WIDTH + ATTENTION if self.network == "coat" else WIDTH
+        return {"small": WIDTH, "coat": COAT_BLOCK_WIDTH + ATTENTION, "map": MAPS}[self.network]
 
     @property
     def head(self) -> int:
@@ -94,9 +97,9 @@ def weight_shapes(signature: GridSignature, shape: GridArchitecture) -> dict[str
             if i % 2:
                 add(f"everywhere{i}", 2 * WIDTH, WIDTH)
     elif shape.network == "map":
-        convolution("first", planes, WIDTH)
-        convolution("again0", (2 if signature.has_links else 1) * WIDTH + planes, WIDTH)
-        convolution("again1", WIDTH, WIDTH)
+        add("ends", planes, MAPS)
+        add("costs", planes, MAPS)
+        shapes["steps.bias"] = (NEAR * (2 if signature.has_links else 1), MAPS)
     else:
         for i in range(COAT_CONVOLUTIONS):
             convolution(f"convolution{i}", planes + (COAT_WIDTH if i else 0), COAT_WIDTH)

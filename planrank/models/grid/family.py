@@ -22,6 +22,9 @@ from planrank.problems.companions import companion
 from planrank.problems.companions import signature_of as signature_of_domain
 from planrank.task import Rows, Task
 
+# Ways on a map begin long and walls as hardly any: what cells cost is learned from where ways go wrong.
+BIASES = {"ends.bias": 5.0, "costs.bias": 0.02, "steps.bias": -2.0}
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -52,10 +55,14 @@ class GridFamily(Family):
         """What is added to what is there already begins small, so that many such steps do not add up."""
         weights = super().fresh_weights(signature, architecture, rng)
         for name, array in weights.items():
-            if name.startswith(("residual", "everywhere", "again")):
+            if name.startswith(("residual", "everywhere", "ends", "costs")):
                 array *= 0.3
             elif name.startswith(("head.value", "actions.score")):
                 array *= 0.1
+            if name in BIASES:
+                array += BIASES[name]
+            if architecture.network == "map" and name.endswith(".map") and name.startswith(("head", "action")):
+                np.abs(array, out=array)
         return weights
 
     def encoding_options(self, architecture: GridArchitecture) -> dict[str, Any]:

@@ -59,12 +59,7 @@ def features(arithmetic: Any, weights: Any, shape: GridArchitecture, images: Any
             image = relu(image + more)
         return image
     if shape.network == "map":
-        image = relu(convolved("first", images))
-        for _ in range(arithmetic.extent(images)):
-            parts = [image, images] if links is None else [image, arithmetic.linked(image, links), images]
-            more = relu(convolved("again0", arithmetic.stacked(parts)))
-            image = relu(image + convolved("again1", more))
-        return image
+        return distances(arithmetic, weights, images, links)
     image = None
     for i in range(COAT_CONVOLUTIONS):
         image = relu(convolved(f"convolution{i}", images if image is None else arithmetic.stacked([image, images])))
@@ -73,6 +68,22 @@ def features(arithmetic: Any, weights: Any, shape: GridArchitecture, images: Any
         image = arithmetic.stacked([image, arithmetic.attention(image, ATTENTION, COAT_HEADS)])
         image = arithmetic.plus_position(image)
     return arithmetic.stacked([image, images])
+
+
+def distances(arithmetic: Any, weights: Any, image: Any, links: Any) -> Any:
+    """Maps of how far it is from each cell: the least, over all ways, of what the cells and the steps on it cost and of
+    what it costs to end there.
+
+    These of cells are measured by the size of the grid, so that walls keep apart what is far away in a large one too,
+    and may be nothing, so that ways can be long.
+    """
+
+    def of_cells(name: str) -> Any:
+        return arithmetic.at_each(image, weights[f"{name}.map"], weights[f"{name}.bias"])
+
+    size, softplus = arithmetic.extent(image), arithmetic.softplus
+    ends, costs = softplus(of_cells("ends")) * size, arithmetic.relu(of_cells("costs")) * size
+    return arithmetic.least(ends, costs, softplus(weights["steps.bias"]), links)
 
 
 def read(arithmetic: Any, weights: Any, shape: GridArchitecture, image: Any, seen: Seen) -> tuple[Any, Any]:

@@ -28,7 +28,8 @@ class GridScorer(NetworkScorer):
         if shape.network == "map":
             fixed = self.images.constant.reshape(1, self.images.height, self.images.width, -1)
             links = self.images.links if model.signature.has_links else None
-            self.map = features(self.arithmetic, model.weights, shape, fixed, links)
+            with np.errstate(over="ignore", invalid="ignore"):  # said where values are asked for
+                self.map = features(self.arithmetic, model.weights, shape, fixed, links)
         self.places = list(model.signature.places_of_actions.values())
         self.kinds = kinds_of_operators(task)
 

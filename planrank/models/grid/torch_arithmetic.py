@@ -21,9 +21,37 @@ class TorchArithmetic:
         most = max(len(image) for image in images)
         return torch.cat([image.expand(most, -1, -1, -1) for image in images], dim=1)
 
-    def linked(self, image: Tensor, links: Tensor) -> Tensor:
-        flat = image.flatten(2)
-        return torch.zeros_like(flat).index_copy(2, links[0], flat[:, :, links[1]]).view(image.shape)
+    def at_each(self, image: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+        return torch.einsum("nchw,cm->nmhw", image, weights) + bias[:, None, None]
+
+    def softplus(self, x: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(x)
+
+    def least(self, ends: Tensor, costs: Tensor, steps: Tensor, links: Tensor | None) -> Tensor:
+        """As in search. Gradients flow along the cheapest ways, which are found first."""
+        maps, height, width = ends.shape[1:]
+        ends, costs, steps = ends[0].flatten(1), costs[0].flatten(1), steps.T
+        near = neighbours(height, width, links)
+        with torch.no_grad():
+            found, outside = ends, ends.new_full((maps, 1), torch.inf)
+            for _ in range(height * width):  # no way is longer, and numbers that are none never settle
+                before = found
+                around = torch.cat([before, outside], dim=1)[:, near.flatten()].view(maps, len(near), -1)
+                ways, step = (around + steps[:, :, None]).min(dim=1)
+                found = torch.minimum(before, ways + costs)
+                if torch.equal(found, before):
+                    break
+        onward = ways + costs < ends
+        taken = torch.where(onward, costs + steps.gather(1, step), ends)
+        there = near[step, torch.arange(height * width)].where(onward, height * width)
+        # The cost of ways of 1, 2, 4, … steps, until all have ended in a last cell, from where nothing is added.
+        ended = there.new_full((maps, 1), height * width)
+        for _ in range((height * width).bit_length()):
+            if not (there < height * width).any():
+                break
+            taken = taken + torch.cat([taken, taken.new_zeros(maps, 1)], dim=1).gather(1, there)
+            there = torch.cat([there, ended], dim=1).gather(1, there)
+        return taken.view(1, maps, height, width)
 
     def concat(self, rows: list[Tensor]) -> Tensor:
         return torch.cat(rows, dim=1)
@@ -61,3 +89,16 @@ class TorchArithmetic:
 
     def zeros(self, count: int, like: Tensor) -> Tensor:
         return like.new_zeros(count)
+
+
+def neighbours(height: int, width: int, links: Tensor | None) -> Tensor:
+    """Of each pixel those around it, row by row, and where links lead from these; a row of pixels for each, a number
+    too large where there is none."""
+    pixels = torch.full((height + 2, width + 2), height * width)
+    pixels[1:-1, 1:-1] = torch.arange(height * width).view(height, width)
+    near = torch.stack([pixels[i : i + height, j : j + width].flatten() for i in range(3) for j in range(3)])
+    if links is None:
+        return near
+    leads = torch.full((height * width + 1,), height * width)
+    leads[links[0]] = links[1]
+    return torch.cat([near, leads[near]])
