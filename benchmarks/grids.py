@@ -89,8 +89,8 @@ QUICK = [
 NOTES = """
 What does not compare: mazes are easy for planners, breadth-first search is done in milliseconds and hFF expands hardly
 a state beside the plan; Sokoban of 3 and 4 boxes is solved by breadth-first search in seconds; plans of tiles are
-learned from weighted A*, so they are no optimal ones. Where Sokoban misses its bars, the model has seen too little: few
-levels of 5 to 7 boxes have a plan that the teacher proves in its time, and those that have one are the easier ones.
+learned from weighted A*, so they are no optimal ones. Where Sokoban misses its bars, the model has most likely seen
+too little: few levels of 5 to 7 boxes have a plan that the teacher proves in its time, and those are the easier ones.
 Networks of other families, and the paper's CoAT for three hours, were not trained for this table.
 """
 HEADER = [
