@@ -58,6 +58,8 @@ include("hypergraph/layers.jl")
 include("hypergraph/layer_parts.jl")
 include("hypergraph/distinct_parts.jl")
 include("hypergraph/parts_format.jl")
+include("hypergraph/tables.jl")
+include("hypergraph/network.jl")
 
 include("learning/strays.jl")
 include("learning/ranking.jl")

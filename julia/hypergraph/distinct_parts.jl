@@ -170,15 +170,36 @@ function forget_parts!(parts::PartsOfState)
     distinct.vertices = [Interner() for _ in 0:layers]
     distinct.edges, distinct.bags = [Interner() for _ in 1:layers], [Interner() for _ in 1:layers]
     distinct.actions = Interner()
-    fill!(distinct.taken, (0, 0, 0))
-    distinct.taken_actions = 0
-    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
-    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    features = distinct.taken_features
+    count_as_taken!(distinct)
+    distinct.taken_features = features
     distinct.keys = KeyBatch()
     forget!(parts)
 end
 
-const LEAST_GARBAGE = 1 << 15
+"All that was met has been handed out, and so have the readout and the actions of the states."
+function count_as_taken!(distinct::DistinctParts)
+    taken(interners, l) = l == 0 ? 0 : length(interners[l].records)
+    for l in 0:distinct.layers
+        distinct.taken[l+1] = (taken(distinct.vertices, l + 1), taken(distinct.edges, l), taken(distinct.bags, l))
+    end
+    distinct.taken_actions = length(distinct.actions.records)
+    distinct.taken_features = length(distinct.features)
+    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
+    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    nothing
+end
+
+"Memory of the parts met so far: their keys, and the tables that find these."
+function kept_bytes(distinct::DistinctParts)
+    bytes = sizeof(distinct.actions.records) + sizeof(distinct.actions.table)
+    for interners in (distinct.vertices, distinct.edges, distinct.bags), in in interners
+        bytes += sizeof(in.records) + sizeof(in.table)
+    end
+    bytes
+end
+
+const LEAST_GARBAGE = 1 << 18
 
 "What a layer remembers of former states stays in proportion to what there is."
 function compact_if_large!(parts::PartsOfState, number::Int)
@@ -292,7 +313,7 @@ function note_actions!(parts::PartsOfState, operators)
         tick!(parts.ticker, 8)
         write_action_key!(keys, parts, parts.columns, Int(operator) + 1)
     end
-    number_all!(distinct.actions, keys)
+    number_all!(distinct.actions, keys, parts.ticker)
     make_room!(distinct, length(distinct.actions))
     tally, before, n = distinct.tally, length(distinct.action_parts), 0
     @inbounds for i in 1:length(operators)          # `tally` has the place of each part that has been met
