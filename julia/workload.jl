@@ -187,6 +187,7 @@ function rehearse_learning(loaded::LoadedTask)
     initial = pack_facts(loaded.task.init, nwords(loaded.task))
     offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
+        FLATTENS[] = actions                            # so small a task has no layers in blocks otherwise
         distinct = call(new_distinct_parts, loaded, 2, true, "all")
         parts = call(new_parts_of_state, distinct, loaded, actions, true, true, Inf, typemax(Int))
         call(distinct_layouts, distinct)
@@ -199,6 +200,7 @@ function rehearse_learning(loaded::LoadedTask)
         forget_parts!(parts)
         rehearse_network(distinct, parts, actions, others)
     end
+    FLATTENS[] = true
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN, TOY_STRAYS)
     call(entry_ranking_columns, loaded, TOY_PLAN, 1, TOY_STRAYS)
