@@ -375,8 +375,45 @@ function find_parts_and_actions(parts::PartsOfState, address::Integer, n::Intege
     nothing
 end
 
-"See `forget_parts!`."
-forget_parts(parts::PartsOfState) = forget_parts!(parts)
+"""
+A network for search. `names` has a line for each array of weights: its name, rows and columns; the arrays lie one after
+the other, row by row. The options are those of Python's `Architecture`, poolings as words; `widths` are what it calls
+`vertex_widths`.
+"""
+function new_network(distinct::DistinctParts, names::String, address::Integer, n::Integer, widths::String, dim::Integer,
+    mixing::Bool, shared::Bool, messages::String, value::String, pooling::String, context::String, distances::Bool,
+    relaxed::Bool, scores_actions::Bool)
+    symbols(words) = Symbol[Symbol(word) for word in split(words)]
+    shape = Shape(map(word -> parse(Int, word), split(widths)), dim, distinct.residual, mixing, shared,
+        symbols(messages), Symbol(value), symbols(pooling), symbols(context), distances, relaxed, scores_actions)
+    flat, weights, at = borrowed(Float32, address, n), Dict{String,Matrix{Float32}}(), 0
+    for line in split(names, '\n')
+        name, rows, columns = split(line)
+        inputs, outputs = parse(Int, rows), parse(Int, columns)
+        weights[name] = reshape(flat[at+1:at+inputs*outputs], outputs, inputs)
+        at += inputs * outputs
+    end
+    Network(shape, weights, distinct.signature)
+end
+
+"""
+Values of n packed states, and the scores of m operators, n + 1 offsets to these before them, are written where the last
+two addresses say. If more bytes than `most` are kept from former states, they are forgotten first.
+"""
+function score_states(parts::PartsOfState, network::Network, most::Integer, address::Integer, n::Integer, offsets,
+    operators, m::Integer, values, scores)
+    if bytes_kept(parts, network) > most || !isempty(parts.distinct.readout_lengths)
+        forget_parts!(parts)
+        forget!(network)
+    end
+    find_parts!(parts, borrowed(UInt64, address, n * length(parts.state)), n, borrowed(Int32, offsets, n + 1),
+        borrowed(Int32, operators, m))
+    evaluate_new!(borrowed(Float32, values, n), borrowed(Float32, scores, m), network, parts.distinct)
+    nothing
+end
+
+"See `kept_bytes`."
+bytes_kept(parts::PartsOfState, network::Network) = kept_bytes(parts.distinct) + kept_bytes(network)
 
 "See `take_new!`."
 take_new(distinct::DistinctParts) = take_new!(distinct)

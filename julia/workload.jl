@@ -187,6 +187,7 @@ function rehearse_learning(loaded::LoadedTask)
     initial = pack_facts(loaded.task.init, nwords(loaded.task))
     offsets, operators = call(new_operators, toy_search(loaded, "gbfs"; entries = true))
     for actions in (true, false)
+        FLATTENS[] = actions                            # so small a task has no layers in blocks otherwise
         distinct = call(new_distinct_parts, loaded, 2, true, "all")
         parts = call(new_parts_of_state, distinct, loaded, actions, true, true, Inf, typemax(Int))
         call(distinct_layouts, distinct)
@@ -196,11 +197,38 @@ function rehearse_learning(loaded::LoadedTask)
         others = [zero(initial); initial; .~initial]
         GC.@preserve others actions || call(find_parts, parts, address(others), 3)
         foreach(compact!, parts.layers)
-        call(forget_parts, parts)
+        forget_parts!(parts)
+        rehearse_network(distinct, parts, actions, others)
     end
+    FLATTENS[] = true
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN, TOY_STRAYS)
     call(entry_ranking_columns, loaded, TOY_PLAN, 1, TOY_STRAYS)
+end
+
+"A network whose weights are zero."
+function rehearse_network(distinct, parts, actions, states)
+    names, width = String[], 2
+    add(name, inputs) = push!(names, "$name.map $inputs $width", "$name.bias 1 $width")
+    nrelations = relation_places(distinct.signature, distinct.receivers)[2]
+    for layer in 0:1, (kind, edge) in enumerate(distinct.signature.edges)
+        before = layer == 0 ? 6 : width
+        add("layer$layer.edge$(kind-1)", nsenders(edge, distinct.receivers) * before + 3)
+        foreach(p -> add("layer$layer.vertex$(p-1)", nrelations[p] * 2width + before), eachindex(nrelations))
+        layer == 0 && add("action$(kind-1)", (length(edge.tails) + length(edge.heads)) * width + 3)
+    end
+    add("head.value", width * length(nrelations))
+    add("actions.context", 2width * length(nrelations))
+    push!(names, "actions.state.map $width $width", "actions.score.map $width 1")
+    weights = zeros(Float32, sum(line -> prod(parse.(Int, split(line)[2:3])), names))
+    GC.@preserve weights network = call(new_network, distinct, lines(names), address(weights), length(weights), "6 2 2",
+        width, true, false, "mean max", "held", "mean max", "mean max", true, true, actions)
+    n = length(states) ÷ length(parts.state)
+    offsets, operators = zeros(Int32, n + 1), Int32[]
+    values, scores = zeros(Float32, n), Float32[]
+    GC.@preserve states offsets operators values scores call(score_states, parts, network, 1 << 40, address(states), n,
+        address(offsets), address(operators), 0, address(values), address(scores))
+    call(bytes_kept, parts, network)
 end
 
 function rehearse_files(folder)

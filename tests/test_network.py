@@ -205,6 +205,27 @@ def test_search_scores_equal_training_values_in_any_portions(all_tasks, name, ra
             np.testing.assert_allclose(found_scores, scores.detach().numpy(), **close)
 
 
+@settings(max_examples=40, deadline=None)
+@given(shape=shapes, name=st.sampled_from([*sorted(GENERATORS), "rooms"]), seed=st.integers(0, 5))
+def test_search_computes_the_network_that_was_trained_in_every_shape(all_tasks, shape, name, seed):
+    task = all_tasks[name]
+    states = some_states(task, 20, seed)
+    actions = applicable(task, states, seed)
+    model = Model.fresh(signature_of(task), shape, seed)
+    expected, scores = deduplicated(Trainable(model, torch.float64), [(task, states, actions)])
+    scorer, close = model.scorer(task), {"rtol": 1e-4, "atol": 1e-4}
+    n = len(states)
+    for first, last in ((0, n // 3), (n // 3, n), (0, n)):
+        chosen = actions.part(first, last)
+        if scores is None:
+            values = scorer.values(states[first:last])
+        else:
+            values, found = scorer.values_and_scores(states[first:last], chosen)
+            wanted = scores.detach().numpy()[actions.offsets[first] : actions.offsets[last]]
+            np.testing.assert_allclose(found, wanted, **close)
+        np.testing.assert_allclose(values, expected.detach().numpy()[first:last], **close)
+
+
 @pytest.mark.parametrize("rank", RANKS)
 def test_a_scorer_that_runs_out_of_room_forgets_and_gives_the_same_values(all_tasks, rank):
     task = all_tasks["blocksworld"]
@@ -215,8 +236,7 @@ def test_a_scorer_that_runs_out_of_room_forgets_and_gives_the_same_values(all_ta
     for i in range(0, len(states), 5):
         portion = states[i : i + 5]
         np.testing.assert_allclose(forgets.values(portion), remembers.values(portion), rtol=1e-4, atol=1e-4)
-    assert forgets.numbers_kept < remembers.numbers_kept
-    assert forgets.arithmetic.bytes_kept <= remembers.arithmetic.bytes_kept
+    assert forgets.bytes_kept < remembers.bytes_kept
 
 
 @pytest.mark.parametrize("rank", ["actions", "states"])

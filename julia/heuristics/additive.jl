@@ -28,6 +28,7 @@ struct Exploration{A}
     cost::Vector{Int32}
     supporter::Vector{Int32}            # the effect that reached a proposition; 0 if it holds in the state
     queue::CostQueue
+    one_goal::Bool                      # a single group reaches the goal: what it costs is known as soon as it fires
     is_large::Bool
     ticker::Ticker
 end
@@ -39,9 +40,10 @@ function Exploration(task::Task, aggregate, limits::Limits)
     preparing = Ticker(limits, PREPARING)
     start = [ONE_LEFT * length(row(relaxed.pre, i)) for i in 1:ngroups(relaxed)]
     uncapped = Int64(COST_CAP) - maximum(relaxed.cost; init = zero(Int32))
-    Exploration(relaxed, aggregate, group_effects(relaxed, preparing)..., uncapped, similar(start), start,
-        zeros(Int32, relaxed.nprops), zeros(Int32, relaxed.nprops), CostQueue(), is_large(relaxed),
-        Ticker(limits, EVALUATING))
+    effects = group_effects(relaxed, preparing)
+    Exploration(relaxed, aggregate, effects..., uncapped, similar(start), start, zeros(Int32, relaxed.nprops),
+        zeros(Int32, relaxed.nprops), CostQueue(), count(e -> e.prop == relaxed.goal, effects[2]) == 1,
+        is_large(relaxed), Ticker(limits, EVALUATING))
 end
 
 function group_effects(relaxed::RelaxedTask, ticker::Ticker)
@@ -87,6 +89,7 @@ function explore!(exploration::Exploration, words, offset::Int)
         @inbounds cost[prop] < found_cost && continue
         prop == goal && return found_cost
         settle!(exploration, prop, found_cost)
+        exploration.one_goal && cost[goal] != UNREACHED && return cost[goal]
     end
 end
 

@@ -68,7 +68,10 @@ mutable struct PartsOfState
     needed::Vector{UInt64}                          # the facts that the relaxed plan of the state makes true
     needed_next::Vector{UInt64}
     first_blocks::Blocks                            # of the vertices before the first layer
-    layers::Vector{Layer}
+    layers::Vector{Layer}                           # in blocks; …
+    flat::Vector{FlatLayer}                         # … those that follow them
+    nstates::Int                                    # looked at since the beginning
+    entering::Vector{Int32}                         # scratch
     compact_at::Vector{Int}                         # of each layer: so many numbers in its keys are too many
     heads::Heads
     changes::Changes
@@ -96,8 +99,8 @@ function PartsOfState(distinct::DistinctParts, graph::Hypergraph, columns = noth
     first_blocks, layers, changes = nothing_met(graph, distinct.layers)
     words() = zeros(UInt64, max(1, cld(graph.nvertices, 64)))
     PartsOfState(distinct, graph, columns, action_layouts, layouts[graph.edge_type], features, ragged, ragged_layout,
-        true, words(), relaxed, words(), words(), first_blocks, layers, zeros(Int, distinct.layers),
-        Heads(graph, ticker), changes, Ticker(limits, SCORING), false)
+        true, words(), relaxed, words(), words(), first_blocks, layers, FlatLayer[], 0, Int32[],
+        zeros(Int, distinct.layers), Heads(graph, ticker), changes, Ticker(limits, SCORING), false)
 end
 
 function nothing_met(graph::Hypergraph, layers::Integer)
@@ -110,11 +113,23 @@ end
 blocks_after(parts::PartsOfState, layers::Integer) = layers == 0 ? parts.first_blocks : parts.layers[layers].blocks
 
 # The part of everything in the last state, in each layer.
-vertex_parts(parts::PartsOfState, layer::Integer) =
-    (blocks = blocks_after(parts, layer); blocks.part[blocks.block])
-edge_parts(parts::PartsOfState, layer::Integer) = (l = parts.layers[layer]; l.edges.part[l.edge_node])
-bag_parts(parts::PartsOfState, layer::Integer) =
-    (l = parts.layers[layer]; Int32[node == 0 ? 0 : l.bags.part[node] for node in l.bag_node])
+function vertex_parts(parts::PartsOfState, layer::Integer)
+    layer > length(parts.layers) && return parts.flat[layer-length(parts.layers)].after
+    blocks = blocks_after(parts, layer)
+    blocks.part[blocks.block]
+end
+
+function edge_parts(parts::PartsOfState, layer::Integer)
+    layer > length(parts.layers) && return parts.flat[layer-length(parts.layers)].edges
+    nodes = parts.layers[layer].edges
+    nodes.part[parts.layers[layer].edge_node]
+end
+
+function bag_parts(parts::PartsOfState, layer::Integer)
+    layer > length(parts.layers) && return parts.flat[layer-length(parts.layers)].bags
+    nodes = parts.layers[layer].bags
+    Int32[node == 0 ? 0 : nodes.part[node] for node in parts.layers[layer].bag_node]
+end
 
 """
 Find the parts of n packed states that lie one after the other; note their readout and, of networks that rank actions,
@@ -149,14 +164,21 @@ function next_state!(parts::PartsOfState, words::AbstractVector{UInt64}, offset:
         end
         find_layer_parts!(layer, parts, number, before)
     end
+    find_flat_layers!(parts)
     foreach(number -> compact_if_large!(parts, number), eachindex(parts.layers))
     parts.fresh = parts.unfinished = false
+    parts.nstates += 1
+    from = first_to_flatten(parts)
+    from === nothing || flatten!(parts, from)
+    nothing
 end
 
 "Begin anew, as if no state had been looked at."
 function forget!(parts::PartsOfState)
     parts.first_blocks, parts.layers, parts.changes = nothing_met(parts.graph, parts.distinct.layers)
     clear!(parts.distinct.keys)
+    empty!(parts.flat)
+    parts.nstates = 0
     parts.fresh = true
     nothing
 end
@@ -170,15 +192,36 @@ function forget_parts!(parts::PartsOfState)
     distinct.vertices = [Interner() for _ in 0:layers]
     distinct.edges, distinct.bags = [Interner() for _ in 1:layers], [Interner() for _ in 1:layers]
     distinct.actions = Interner()
-    fill!(distinct.taken, (0, 0, 0))
-    distinct.taken_actions = 0
-    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
-    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    features = distinct.taken_features
+    count_as_taken!(distinct)
+    distinct.taken_features = features
     distinct.keys = KeyBatch()
     forget!(parts)
 end
 
-const LEAST_GARBAGE = 1 << 15
+"All that was met has been handed out, and so have the readout and the actions of the states."
+function count_as_taken!(distinct::DistinctParts)
+    taken(interners, l) = l == 0 ? 0 : length(interners[l].records)
+    for l in 0:distinct.layers
+        distinct.taken[l+1] = (taken(distinct.vertices, l + 1), taken(distinct.edges, l), taken(distinct.bags, l))
+    end
+    distinct.taken_actions = length(distinct.actions.records)
+    distinct.taken_features = length(distinct.features)
+    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
+    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
+    nothing
+end
+
+"Memory of the parts met so far: their keys, and the tables that find these."
+function kept_bytes(distinct::DistinctParts)
+    bytes = sizeof(distinct.actions.records) + sizeof(distinct.actions.table)
+    for interners in (distinct.vertices, distinct.edges, distinct.bags), in in interners
+        bytes += sizeof(in.records) + sizeof(in.table)
+    end
+    bytes
+end
+
+const LEAST_GARBAGE = 1 << 18
 
 "What a layer remembers of former states stays in proportion to what there is."
 function compact_if_large!(parts::PartsOfState, number::Int)
@@ -268,6 +311,7 @@ end
 
 function note_readout!(parts::PartsOfState)
     distinct, blocks = parts.distinct, blocks_after(parts, length(parts.layers))
+    isempty(parts.flat) || return note_flat_readout!(distinct, parts.graph, last(parts.flat).after)
     @inbounds for kind in blocks.kinds
         push!(distinct.readout_lengths, length(kind))
         for block in kind
@@ -292,7 +336,7 @@ function note_actions!(parts::PartsOfState, operators)
         tick!(parts.ticker, 8)
         write_action_key!(keys, parts, parts.columns, Int(operator) + 1)
     end
-    number_all!(distinct.actions, keys)
+    number_all!(distinct.actions, keys, parts.ticker)
     make_room!(distinct, length(distinct.actions))
     tally, before, n = distinct.tally, length(distinct.action_parts), 0
     @inbounds for i in 1:length(operators)          # `tally` has the place of each part that has been met
@@ -311,7 +355,7 @@ function note_actions!(parts::PartsOfState, operators)
 end
 
 function write_action_key!(keys::KeyBatch, parts::PartsOfState, columns::ActionColumns, o::Int)
-    blocks, state = blocks_after(parts, length(parts.layers)), parts.state
+    blocks, state, is_flat = blocks_after(parts, length(parts.layers)), parts.state, !isempty(parts.flat)
     @inbounds begin
         schema = columns.task.op_schema[o]
         first = columns.first[o]
@@ -323,7 +367,8 @@ function write_action_key!(keys::KeyBatch, parts::PartsOfState, columns::ActionC
         for i in 1:width
             fact, effect = columns.facts[first+i-1], columns.effect[first+i-1]
             counts = fact != 0 && (effect == 0 || fires(columns.task, effect, state, 0))
-            entries[at+i+2] = counts ? blocks.part[blocks.block[fact]] : zero(Int32)
+            entries[at+i+2] = !counts ? zero(Int32) : is_flat ? last(parts.flat).after[fact] :
+                blocks.part[blocks.block[fact]]
         end
         slots = columns.layouts[schema].slot_of_column
         width == 0 || slots[end] == width || sort_columns!(entries, at + 2, slots)

@@ -28,6 +28,7 @@ struct Hypergraph
     signature::Signature
     nvertices::Int
     vertex_type::Vector{Int32}
+    vertices_of_type::Vector{Vector{Int32}}
     goal_flags::Vector{Int32}
     layouts::Vector{EdgeLayout}                 # of each kind of edge
     edge_type::Vector{Int32}
@@ -73,8 +74,10 @@ function Hypergraph(signature::Signature, task::Task, limits::Limits = Limits();
     for v in 1:nfacts(task)
         vertex_of_bag[bag_first[v]:bag_first[v+1]-1] .= v
     end
-    Hypergraph(signature, nfacts(task), vertex_type, goal_flags(task, distances, ticker), layouts, draft.type, features,
-        tail_first, tails, transposed(facts_of_edge, nfacts(task), ticker), bag_first,
+    vertices_of_type = [Int32[] for _ in signature.predicates]
+    foreach(v -> push!(vertices_of_type[vertex_type[v]], v), eachindex(vertex_type))
+    Hypergraph(signature, nfacts(task), vertex_type, vertices_of_type, goal_flags(task, distances, ticker), layouts,
+        draft.type, features, tail_first, tails, transposed(facts_of_edge, nfacts(task), ticker), bag_first,
         transposed(heads, length(vertex_of_bag), ticker), heads, vertex_of_bag)
 end
 

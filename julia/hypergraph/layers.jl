@@ -401,7 +401,7 @@ function move_vertices!(layer::Layer, parts, before::Blocks)
     end
     @inbounds for i in 1:changes.nvertices
         v = changes.vertices[i]
-        n = content_key!(changes.key, parts, layer, before, v)
+        n = content_key!(changes.key, parts, layer.bag_node, before.block, v)
         tick!(parts.ticker, n)
         old = blocks.content[blocks.block[v]]
         new = node_of!(blocks.contents, changes.key, 0, n, old)
@@ -410,16 +410,18 @@ function move_vertices!(layer::Layer, parts, before::Blocks)
     regroup!(blocks, changes.stamp, parts.ticker)
 end
 
-@inline function content_key!(key::Vector{Int32}, parts, layer::Layer, before::Blocks, v::Integer, from::Int = 0)
+"Write the key of a vertex from those of its bags and its own before the layer; how many entries it has."
+@inline function content_key!(key::Vector{Int32}, parts, bags::Vector{Int32}, before::Vector{Int32}, v::Integer,
+    from::Int = 0)
     graph = parts.graph
     @inbounds begin
         first = graph.bag_first[v]
         n = Int(graph.bag_first[v+1] - first)
         from + n + 2 > length(key) && resize!(key, 2 * (from + n + 2))
         key[from+1] = graph.vertex_type[v]
-        key[from+2] = parts.distinct.residual ? before.block[v] : zero(Int32)
+        key[from+2] = parts.distinct.residual ? before[v] : zero(Int32)
         for i in 1:n
-            key[from+i+2] = layer.bag_node[first+i-1]
+            key[from+i+2] = bags[first+i-1]
         end
     end
     n + 2
@@ -448,7 +450,7 @@ function fill_layer!(layer::Layer, parts, before::Blocks)
     clear!(keys)
     for v in 1:graph.nvertices
         at = open_key!(keys, 0)
-        n = content_key!(keys.entries, parts, layer, before, v, at)
+        n = content_key!(keys.entries, parts, layer.bag_node, before.block, v, at)
         tick!(ticker, n)
         close_key!(keys, n)
     end

@@ -66,25 +66,20 @@ function take_new!(distinct::DistinctParts)
     first_parts = new_records(distinct.vertices[1], distinct.taken[1][1])
     push!(out, length(first_parts))
     append!(out, distinct.vertices[1].records[first_parts.+(RECORD_HEAD+1)])
-    distinct.taken[1] = (length(distinct.vertices[1].records), 0, 0)
     for layer in 1:distinct.layers
         vertices, edges, bags = distinct.vertices[layer+1], distinct.edges[layer], distinct.bags[layer]
         old_vertices, old_edges, old_bags = distinct.taken[layer+1]
         write_groups!(out, edges.records, new_records(edges, old_edges))
         write_bags!(out, bags.records, new_records(bags, old_bags))
         write_groups!(out, vertices.records, new_records(vertices, old_vertices))
-        distinct.taken[layer+1] = map(in -> length(in.records), (vertices, edges, bags))
     end
     write_lists!(out, distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts)
     write_groups!(out, distinct.actions.records, new_records(distinct.actions, distinct.taken_actions))
-    distinct.taken_actions = length(distinct.actions.records)
     write_lists!(out, distinct.action_lengths, distinct.action_parts, distinct.action_counts)
     push!(out, length(distinct.action_places))
     append!(out, distinct.action_places .- Int32(1))
-    foreach(empty!, (distinct.readout_lengths, distinct.readout_parts, distinct.readout_counts))
-    foreach(empty!, (distinct.action_lengths, distinct.action_parts, distinct.action_counts, distinct.action_places))
     features = Float32[x for f in @view(distinct.features[distinct.taken_features+1:end]) for x in f]
-    distinct.taken_features = length(distinct.features)
+    count_as_taken!(distinct)
     out, features
 end
 

@@ -27,8 +27,18 @@ function walked_states(task, rng, count)
     states
 end
 
-all_parts(parts) = ([vertex_parts(parts, l) for l in 0:length(parts.layers)],
-    [(edge_parts(parts, l), bag_parts(parts, l)) for l in eachindex(parts.layers)])
+all_parts(parts) = ([vertex_parts(parts, l) for l in 0:parts.distinct.layers],
+    [(edge_parts(parts, l), bag_parts(parts, l)) for l in 1:parts.distinct.layers])
+
+"Do this with layers in blocks until they are made flat on purpose."
+function in_blocks(f)
+    PlanRank.FLATTENS[] = false
+    try
+        f()
+    finally
+        PlanRank.FLATTENS[] = true
+    end
+end
 
 @testset "multisets have the same number in whatever order they come" begin
     rng, in, tally, key = MersenneTwister(1), PlanRank.Interner(), zeros(Int32, 60), Int32[]
@@ -73,8 +83,8 @@ end
 journey(rng, n) = [1:n; n:-1:1; rand(rng, 1:n, n); repeat(rand(rng, 1:n, 2), 3)]
 
 @testset "parts found from state to state are those found from nothing" begin
-    compared, compactions = 0, 0
-    for seed in 1:200
+    compared, compactions, flattened = 0, 0, 0
+    in_blocks() do; for seed in 1:200
         rng = MersenneTwister(seed)
         domain, task = random_domain_and_task(rng)
         nfacts(task) == 0 && continue
@@ -100,11 +110,17 @@ journey(rng, n) = [1:n; n:-1:1; rand(rng, 1:n, n); repeat(rand(rng, 1:n, 2), 3)]
                 compactions += 1
                 @test all_parts(moving) == expected[i]
             end
+            if rand(rng) < 0.03 && !isempty(moving.layers)
+                PlanRank.flatten!(moving, rand(rng, eachindex(moving.layers)))
+                flattened += 1
+                @test all_parts(moving) == expected[i]
+            end
             compared += 1
         end
-    end
+    end end
     @test compared > 3000
     @test compactions > 300
+    @test flattened > 100
 end
 
 const FERRY = """
@@ -127,7 +143,8 @@ function ferry_task(rng, cars, places)
 end
 
 @testset "the same where many facts are alike and go from block to block together" begin
-    for (seed, receivers, residual) in ((1, :adds, true), (2, :effects, true), (3, :all, false), (4, :all, true))
+    in_blocks() do; for (seed, receivers, residual) in ((1, :adds, true), (2, :effects, true), (3, :all, false),
+        (4, :all, true))
         rng = MersenneTwister(seed)
         domain, task = ferry_task(rng, 12, 6)
         graph = Hypergraph(Signature(domain), task; receivers = receivers)
@@ -143,7 +160,7 @@ end
             next_state!(fresh, states, (i - 1) * width)
             @test all_parts(moving) == all_parts(fresh)
         end
-    end
+    end end
 end
 
 @testset "where all receive, a message is made of what an action needs and adds, and arrives there" begin
@@ -245,7 +262,7 @@ function seen_of(parts, o)
     PlanRank.each_literal(task, places, o) do literal, fact, effect
         holds = effect == 0 || (all(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_pre, effect)) &&
                                 !any(f -> PlanRank.has_fact(parts.state, 0, f), row(task.cond_neg, effect)))
-        holds && push!(seen[literal], vertex_parts(parts, length(parts.layers))[fact])
+        holds && push!(seen[literal], vertex_parts(parts, parts.distinct.layers)[fact])
     end
     map(sort, seen)
 end

@@ -85,13 +85,6 @@ class Parts:
     layers: list[Layer]
     readout: Multisets
     actions: Actions
-    size: int  # how many numbers describe all this
-
-    @property
-    def size_kept(self) -> int:
-        """How many of them Julia keeps, to know the parts again: all but what is said of the states."""
-        scored = self.actions.scored
-        return self.size - 2 * (len(self.readout.ids) + len(self.actions.ids)) - len(scored.places)
 
 
 class Layouts:
@@ -119,14 +112,8 @@ class PartsFinder:
 
         `actions` are the operators of each state that a network that scores actions is to score.
         """
-        if id(task) not in self.views:
-            limits = (self.limits.deadline, self.limits.memory)
-            seen = (self.shape.scores_actions, self.shape.distances, self.shape.relaxed)
-            view = julia.call_long("new_parts_of_state", self.handle, task.handle, *seen, *limits)
-            self.views[id(task)] = (task, view)
-            self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
         states = np.ascontiguousarray(states, np.uint64)
-        view, asked = self.views[id(task)][1], (states.ctypes.data, len(states))
+        view, asked = self.view_of(task), (states.ctypes.data, len(states))
         if actions is None:
             julia.call_long("find_parts", view, *asked)
         else:
@@ -134,9 +121,15 @@ class PartsFinder:
             rows = (offsets.ctypes.data, operators.ctypes.data, len(operators))
             julia.call_long("find_parts_and_actions", view, *asked, *rows)
 
-    def forget(self, task: Task) -> None:
-        """Forget all parts, of the one task there is; the next are numbered from 1 again."""
-        julia.call("forget_parts", self.views[id(task)][1])
+    def view_of(self, task: Task) -> object:
+        """What Julia knows of the task's states."""
+        if id(task) not in self.views:
+            limits = (self.limits.deadline, self.limits.memory)
+            seen = (self.shape.scores_actions, self.shape.distances, self.shape.relaxed)
+            view = julia.call_long("new_parts_of_state", self.handle, task.handle, *seen, *limits)
+            self.views[id(task)] = (task, view)
+            self.layouts = Layouts(*(julia.view(a).copy() for a in julia.call("distinct_layouts", self.handle)))
+        return self.views[id(task)][1]
 
     def take_flat(self) -> tuple[np.ndarray, np.ndarray]:
         """All that is new since the last call, as Julia wrote it: `read_parts` reads it."""
@@ -168,7 +161,7 @@ def read_parts(numbers: np.ndarray, features: np.ndarray, layouts: Layouts, laye
     readout, groups, (lengths, ids, counts) = Multisets(*reader.lists()), edge_groups(), reader.lists()
     states = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     scored = ScoredActions(lengths, counts, reader.take(reader.number()))
-    return Parts(flags, features.reshape(-1, 3), layers, readout, Actions(groups, ids, states, scored), len(numbers))
+    return Parts(flags, features.reshape(-1, 3), layers, readout, Actions(groups, ids, states, scored))
 
 
 class Reader:

@@ -1,6 +1,6 @@
-"""The network itself, written once over two kinds of arithmetic: NumPy for search, PyTorch for training.
+"""The network itself, as training computes it; `julia/hypergraph/network.jl` computes the same in search.
 
-`arithmetic` does what differs: `select` takes rows of a table by number, `pool` reduces lists of rows, `store` makes
+`arithmetic` does the work: `select` takes rows of a table by number, `pool` reduces lists of rows, `store` makes
 the table of a layer from blocks of rows, `map_edges` and `map_vertices` are dense maps of rows of tables that stand
 side by side. Row 0 of every table is zero and stands for nothing. All entries of tables are at least zero, so zero is
 neutral for the maximum too.

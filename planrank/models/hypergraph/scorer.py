@@ -1,48 +1,62 @@
-"""Values of states in a search: parts of the network's work that were done before are not done again."""
+"""Values of states in a search. Julia computes them: parts of the network's work that were done before are not done
+again, and a call costs little more than crossing the bridge."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from planrank import julia
 from planrank.limits import Limits
 from planrank.models.family import NetworkScorer
+from planrank.models.hypergraph.architecture import vertex_widths
 from planrank.models.hypergraph.distinct_parts import PartsFinder
-from planrank.models.hypergraph.network import forward
-from planrank.models.hypergraph.numpy_arithmetic import NumpyArithmetic
 from planrank.models.model import Model
 from planrank.task import Rows, Task
 
-# A scorer remembers so much, or this share of the memory limit, and then begins anew.
+# A scorer remembers so much, or this share of the memory limit, and then begins anew; that changes no value.
 MOST_BYTES = 2**30
 SHARE_OF_MEMORY = 0.25
-
-# Julia's keys of parts as numbers, with the table that finds them.
-BYTES_OF_A_NUMBER = 8
+NO_OPERATORS = np.empty(0, np.int32)
 
 
 class HypergraphScorer(NetworkScorer):
     def __init__(self, model: Model, task: Task, limits: Limits | None = None):
         super().__init__(model, task)
         self.finder = PartsFinder(task, model.architecture, limits)
-        self.arithmetic = NumpyArithmetic()
+        self.network: Any = None
         self.most_bytes = min(MOST_BYTES, int(SHARE_OF_MEMORY * limits.memory)) if limits else MOST_BYTES
-        self.numbers_kept = 0
 
     def evaluated(self, states: np.ndarray, actions: Rows | None) -> tuple[np.ndarray, np.ndarray | None]:
-        if BYTES_OF_A_NUMBER * self.numbers_kept + self.arithmetic.bytes_kept > self.most_bytes:
-            self.forget()
-        model, asked = self.model, actions
-        if actions is None and model.scores_actions:
-            asked = Rows(np.zeros(len(states) + 1, np.int32), np.empty(0, np.int32))
-        self.finder.add(self.task, states, asked)
-        parts = self.finder.take()
-        self.numbers_kept += parts.size_kept
-        self.arithmetic.begin(parts)
-        values, scores = forward(self.arithmetic, model.weights, model.signature, model.architecture, parts)
-        return values, None if actions is None else scores[parts.actions.scored.places]
+        if self.network is None:
+            self.network = new_network(self.model, self.finder)
+        states = np.ascontiguousarray(states, np.uint64)
+        if actions is None:
+            offsets, operators = np.zeros(len(states) + 1, np.int32), NO_OPERATORS
+        else:
+            offsets, operators = (np.ascontiguousarray(part, np.int32) for part in (actions.offsets, actions.values))
+        values, scores = np.empty(len(states), np.float32), np.empty(len(operators), np.float32)
+        rows = (states.ctypes.data, len(states), offsets.ctypes.data, operators.ctypes.data, len(operators))
+        known = (self.finder.view_of(self.task), self.network, self.most_bytes)
+        julia.call_long("score_states", *known, *rows, values.ctypes.data, scores.ctypes.data)
+        return values, None if actions is None else scores
 
-    def forget(self) -> None:
-        """Give back the memory of what was computed before. It is computed again when needed, to the same values."""
-        self.finder.forget(self.task)
-        self.arithmetic.forget()
-        self.numbers_kept = 0
+    @property
+    def bytes_kept(self) -> int:
+        """What is remembered of former states."""
+        return julia.call("bytes_kept", self.finder.view_of(self.task), self.network)
+
+
+def new_network(model: Model, finder: PartsFinder) -> Any:
+    """The model's network in Julia."""
+    shape, lines, arrays = model.architecture, [], []
+    for name, weights in model.weights.items():
+        rows, columns = (1, *weights.shape)[-2:]
+        lines.append(f"{name} {rows} {columns}")
+        arrays.append(np.asarray(weights, np.float32).ravel())
+    flat = np.concatenate(arrays)
+    widths = " ".join(map(str, vertex_widths(model.signature, shape)))
+    poolings = (" ".join(shape.messages), shape.value, " ".join(shape.pooling), " ".join(shape.context))
+    options = (shape.dim, shape.mixing, shape.shared, *poolings, shape.distances, shape.relaxed, shape.scores_actions)
+    return julia.call("new_network", finder.handle, "\n".join(lines), flat.ctypes.data, len(flat), widths, *options)
