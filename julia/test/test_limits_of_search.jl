@@ -77,15 +77,16 @@ end
     @test (@allocated PlanRank.GoalTest(task)) < 200 * n
 end
 
-@testset "a state that was not looked at to the end is looked at anew" begin
-    loaded = blocks_task(6)
+@testset "a state that was not looked at to the end is looked at anew: $blocks blocks" for blocks in (6, 40)
+    loaded = blocks_task(blocks)
     task, signature = loaded.task, Signature(loaded.domain)
     distinct, graph = DistinctParts(signature, 2, true, :adds), Hypergraph(signature, task)
     parts, fresh = PartsOfState(distinct, graph), PartsOfState(distinct, graph)
     words = PlanRank.pack_facts(task.init, PlanRank.nwords(task))
     PlanRank.next_state!(parts, words, 0)
+    @test isempty(parts.flat) == (blocks == 40)
     parts.unfinished = true
-    parts.layers[1].blocks.block .= 1
+    isempty(parts.flat) ? (parts.layers[1].blocks.block .= 1) : (parts.flat[1].edges .= 1)
     PlanRank.next_state!(parts, words, 0)
     PlanRank.next_state!(fresh, words, 0)
     same(part) = [part(parts, l) for l in 1:2] == [part(fresh, l) for l in 1:2]
