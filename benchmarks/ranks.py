@@ -19,13 +19,12 @@ import script
 from models import TEACHERS
 from tables import machine, markdown, write
 from toy import toy_training_data
+from track import DOMAINS as TRACK
 from training import QUICK, Settings, is_trained, train_all
 
 from planrank import Model, TrainConfig
 
 OWN = ("blocksworld", "ferry", "npuzzle", "spanner", "elevators", "gripper")
-TRACK = ("blocksworld", "childsnack", "ferry", "floortile", "miconic", "rovers", "satellite", "sokoban", "spanner",
-         "transport")  # fmt: skip
 PREFIX = "track/"
 DOMAINS = (*OWN, *(PREFIX + name for name in TRACK))
 RANKS = ("actions", "states")

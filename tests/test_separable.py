@@ -1,11 +1,13 @@
 """Pairs that no weights can put in order: those of equal things, and no others."""
 
 import json
+import time
 
 import pytest
 
-from planrank import Model, load, paths
+from planrank import Model, PlanrankError, load, paths
 from planrank.learning.separable import inseparable_pairs
+from planrank.limits import Limits
 from planrank.models import families
 
 BLOCKS = paths.shared() / "domains/blocksworld/domain.pddl"
@@ -62,3 +64,11 @@ def test_certify_says_how_many(planrank, tmp_path):
     found = json.loads((tmp_path / "c.json").read_text())
     assert 1 <= found["inseparable"] <= found["violated"]
     assert f"Of these pairs {found['inseparable']} cannot be put in order by any weights" in done.stdout
+
+
+def test_the_time_limit_is_kept():
+    task = load(BLOCKS.read_text(), TWO_PAIRS)
+    model = fresh(task, "relational", "actions")
+    with pytest.raises(PlanrankError, match="time limit") as error:
+        inseparable_pairs(task, PLAN_OF_PAIRS, model, limits=Limits(deadline=time.time() - 1))
+    assert error.value.kind == "time"

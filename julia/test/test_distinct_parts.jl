@@ -1,31 +1,9 @@
 using Test, Random
 using PlanRank
 using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, find_parts!, next_state!, take_new!, vertex_parts,
-    edge_parts, bag_parts, SuccessorGenerator, applicable_operators!, apply!, pack_facts, nwords, nfacts, row, nedges
+    edge_parts, bag_parts, SuccessorGenerator, applicable_operators!, nwords, nfacts, row, nedges
 
-isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
-using .RandomPDDL
-
-function random_domain_and_task(rng)
-    domain_text, problem_text = random_pddl(rng)
-    loaded = PlanRank.load(PlanRank.Source("d", domain_text), PlanRank.Source("p", problem_text))
-    loaded.domain, loaded.task
-end
-
-function walked_states(task, rng, count)
-    generator, n = SuccessorGenerator(task), nwords(task)
-    states, state, applicable = UInt64[], pack_facts(task.init, n), Int32[]
-    for _ in 1:count
-        append!(states, state)
-        empty!(applicable)
-        applicable_operators!(applicable, generator, state, 0)
-        isempty(applicable) && break
-        next = similar(state)
-        apply!(next, 0, generator, state, 0, rand(rng, applicable))
-        state = next
-    end
-    states
-end
+isdefined(Main, :random_walk) || include("walks.jl")
 
 all_parts(parts) = ([vertex_parts(parts, l) for l in 0:parts.distinct.layers],
     [(edge_parts(parts, l), bag_parts(parts, l)) for l in 1:parts.distinct.layers])

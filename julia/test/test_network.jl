@@ -1,11 +1,9 @@
 using Test, Random
 using PlanRank
 using PlanRank: Signature, Hypergraph, DistinctParts, PartsOfState, Shape, Network, find_parts!, evaluate_new!, forget!,
-    forget_parts!, kept_bytes, relation_places, nsenders, nwords, nfacts, row, SuccessorGenerator,
-    applicable_operators!, apply!, pack_facts
+    forget_parts!, kept_bytes, relation_places, nsenders, nfacts
 
-isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
-using .RandomPDDL
+isdefined(Main, :random_walk) || include("walks.jl")
 
 "A network of two layers, whose weights are random."
 function random_network(rng, distinct, residual)
@@ -31,19 +29,6 @@ function random_network(rng, distinct, residual)
     Network(shape, weights, signature)
 end
 
-function walk(task, rng, count)
-    generator, state, found = SuccessorGenerator(task), pack_facts(task.init, nwords(task)), []
-    for _ in 1:count
-        applicable = applicable_operators!(Int32[], generator, state, 0)
-        push!(found, (state, applicable .- Int32(1)))
-        isempty(applicable) && break
-        next = similar(state)
-        apply!(next, 0, generator, state, 0, rand(rng, applicable))
-        state = next
-    end
-    found
-end
-
 function evaluated(parts, network, steps)
     offsets = Int32[0; cumsum(length(operators) for (_, operators) in steps)]
     find_parts!(parts, reduce(vcat, first.(steps)), length(steps), offsets, reduce(vcat, last.(steps)))
@@ -56,15 +41,14 @@ end
     compared = 0
     for seed in 1:60
         rng = MersenneTwister(seed)
-        domain_text, problem_text = random_pddl(rng)
-        loaded = PlanRank.load(PlanRank.Source("d", domain_text), PlanRank.Source("p", problem_text))
-        task, signature = loaded.task, Signature(loaded.domain)
+        domain, task = random_domain_and_task(rng)
+        signature = Signature(domain)
         nfacts(task) == 0 && continue
         receivers, residual = rand(rng, (:adds, :effects, :all)), rand(rng, Bool)
         graph = Hypergraph(signature, task; receivers = receivers, distances = true)
         columns, ff = PlanRank.ActionColumns(signature, task), PlanRank.FFHeuristic(task)
         new_parts() = PartsOfState(DistinctParts(signature, 2, residual, receivers), graph, columns; relaxed = ff)
-        parts, steps = new_parts(), walk(task, rng, 12)
+        parts, steps = new_parts(), random_walk(task, rng, 12)
         network = random_network(rng, parts.distinct, residual)
         for i in [eachindex(steps); rand(rng, eachindex(steps), 8)]
             chosen = steps[i:min(end, i + rand(rng, 0:2))]

@@ -3,6 +3,8 @@ and most floors are alike. What the network computes stays the same."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from planrank.models.relational.atoms import Links
@@ -46,8 +48,13 @@ def alike(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each row the number of its kind, and of each kind one row. Rows of a kind are equal; equal ones may be of
     several kinds."""
     words = np.ascontiguousarray(rows).view(np.uint32).astype(np.uint64)
-    factors = np.random.default_rng(0).integers(1 << 63, size=words.shape[1], dtype=np.uint64) * np.uint64(2)
-    _, first, kind = np.unique(words @ (factors + np.uint64(1)), return_index=True, return_inverse=True)
+    _, first, kind = np.unique(words @ odd_factors(words.shape[1]), return_index=True, return_inverse=True)
     if not (rows[first][kind] == rows).all():  # different rows of the same hash
         return np.arange(len(rows)), np.arange(len(rows))
     return kind, first
+
+
+@cache
+def odd_factors(count: int) -> np.ndarray:
+    """Of a hash."""
+    return np.random.default_rng(0).integers(1 << 63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
