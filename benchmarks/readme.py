@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import factors
+import defaults
 import grounding
 import model
 import script
@@ -184,11 +184,8 @@ def solved_and_evaluated(figures: dict[str, list]) -> list[str]:
 
 
 def choices() -> list[str]:
-    """Of each factor, expansions against the default's."""
-    figures = result("factors")["figures"]
-    domains = list(figures[factors.BASE])
-    ratios = {name: factors.line_of(name, domains, figures)[-1] for name in figures if name != factors.BASE}
-    return markdown(["changed", "expansions / default's"], sorted(ratios.items(), key=lambda pair: float(pair[1])))
+    """Of each choice that was tried, what it solves beside the default."""
+    return defaults.summary(defaults.rows_of(RESULTS))
 
 
 BLOCKS: dict[str, Callable[[], list[str]]] = {

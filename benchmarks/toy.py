@@ -25,7 +25,7 @@ def toy_set(domain: str, folder: Path, count: int, *sizes: str) -> list[Instance
 
 
 def toy_training_data(folder: Path) -> Path:
-    """Labelled problems of ferry, in the place where coverage.py and factors.py look for them."""
+    """Labelled problems of ferry, in the place where benchmarks look for them."""
     count, sizes = TRAINING
     label(toy_set("ferry", folder / "paper/ferry", count, *sizes))
     return folder

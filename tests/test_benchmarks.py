@@ -58,10 +58,12 @@ def test_separable(tmp_path):
     assert domain == "ferry" and int(pairs.replace(",", "")) > 0 and 0 <= float(share) < 100
 
 
-def test_ranks(tmp_path):
-    found = columns(quick("ranks.py", tmp_path), "domain", "problems", "seeds", "solved, actions", "solved, states")
-    assert [row[:3] for row in found] == [("track/ferry", "1", "1"), ("all", "", "")]
+def test_defaults(tmp_path):
+    tables = quick("defaults.py", tmp_path)
+    found = columns(tables, "choice", "trainings", "problems", "solved", "default's")
+    assert [row[:3] for row in found] == [("default", "1", "1"), ("layers 1", "1", "1")]
     assert all(0 <= float(share) <= 1 for row in found for share in row[3:])
+    assert [row[0] for row in columns(tables, "domain", "default", "layers 1")] == ["track/ferry"]
 
 
 def test_batch(tmp_path):
@@ -98,12 +100,6 @@ def test_coverage(tmp_path):
     assert [guide for guide, solved in columns(rows, "guide", "solved") if solved == "100.0 %"] == guides
     assert columns(rows, "loss", "network", "steps") == [("L*", "2x32, effects", "20"), ("L2", "2x32, effects", "20")]
     assert [search for search, _ in columns(rows, "search", "solved, L*")] == ["GBFS", "A*"]
-
-
-def test_factors(tmp_path):
-    found = dict(columns(quick("factors.py", tmp_path), "changed", "expansions / default's"))
-    assert list(found) == ["default", "layers 1"]
-    assert found["default"] == "1.00" and float(found["layers 1"]) > 0
 
 
 def test_grounding(tmp_path):

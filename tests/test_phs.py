@@ -4,6 +4,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scorers import Classical, Distinct, expansions, log_policy, textbook_expansions
 
 from planrank import Heuristic, PlanrankError, Search, load, paths, solve
@@ -11,6 +13,7 @@ from planrank.choices import POLICY_SEARCHES
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
+from planrank.models.policy import FIRST_SHARE, favour_first, log_softmax
 from planrank.problems.random_problems import GENERATORS
 
 DOMAINS = paths.shared() / "domains"
@@ -129,6 +132,51 @@ def test_the_operators_asked_for_are_the_applicable_ones(files):
             assert len(row) == 0 or abs(np.exp(row).sum() - 1) < 1e-5
         search.insert(scorer.values(states), logs)
     assert seen > 10
+
+
+def test_one_of_equal_actions_gets_most_of_what_they_have():
+    logs = np.log(np.array([0.2, 0.3, 0.2, 0.1, 0.2, 1.0, 0.5, 0.5], np.float32))
+    found = np.exp(favour_first(logs, np.array([5, 0, 1, 2])))
+    rest = 1 - FIRST_SHARE
+    expected = [0.6 * FIRST_SHARE, 0.3, 0.3 * rest, 0.1, 0.3 * rest, 1.0, FIRST_SHARE, rest]
+    assert found == pytest.approx(expected)
+    assert favour_first(logs[:0], np.array([0, 0])).size == 0
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), max_size=6), max_size=5))
+def test_a_policy_that_favours_the_first_is_one(rows):
+    counts = np.array([len(row) for row in rows], int)
+    logits = np.array([float(number) for row in rows for number in row], np.float32)
+    before = log_softmax(logits, counts)
+    after = favour_first(before, counts)
+    for row, was, now in zip(rows, np.split(before, counts.cumsum()), np.split(after, counts.cumsum()), strict=False):
+        assert not row or np.exp(now).sum() == pytest.approx(1, abs=1e-5)
+        for number in set(row):
+            same = np.array(row) == number
+            assert np.exp(now[same]).sum() == pytest.approx(np.exp(was[same]).sum(), abs=1e-5)
+            assert now[same].argmax() == 0
+
+
+def test_equal_things_cost_a_policy_hardly_anything(tmp_path):
+    """Ten nuts to tighten, one like the other, with a policy that knows what to do but not with which: a search that
+    believed each of the orders as much as any other would be lost among them."""
+    problem = tmp_path / "problem.pddl"
+    problem.write_text(GENERATORS["spanner"](random.Random(1), "equals", spanners=10, nuts=10, locations=3))
+    task = load(DOMAINS / "spanner/domain.pddl", problem)
+    kinds = {"pickup_spanner": 0.0, "tighten_nut": 0.0, "walk": 5.0}
+    scores = [kinds[name.strip("()").split()[0]] for name in task.names("operators")]
+
+    class Equal(Distinct):
+        def values(self, states):
+            return np.zeros(len(states), np.float32)
+
+        def scores(self, state):
+            return {o: scores[o] for o in super().scores(state)}
+
+    search = Search(task, "levints")
+    while search.step(Equal(task)) and search.expanded < 5_000:
+        pass
+    assert search.status == "solved" and search.expanded < 500
 
 
 def test_other_searches_do_not_ask_for_a_policy(files):

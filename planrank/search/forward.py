@@ -15,7 +15,7 @@ from planrank.choices import POLICY_SEARCHES
 from planrank.errors import PlanrankError
 from planrank.limits import NO_LIMIT, Limits
 from planrank.models.family import Scorer
-from planrank.models.policy import log_softmax
+from planrank.models.policy import favour_first, log_softmax
 from planrank.search.heuristic import Heuristic
 from planrank.task import Rows, Task
 
@@ -137,7 +137,7 @@ class Search:
         """Values, and what this search wants to know of the actions."""
         counts = np.diff(actions.offsets)
         if self.takes_policy:
-            return values, log_softmax(-scores, counts)
+            return values, favour_first(log_softmax(-scores, counts), counts)
         return values, np.repeat(values, counts) + scores
 
     def portions(self, states: np.ndarray) -> Iterator[tuple[np.ndarray, Rows | None]]:
