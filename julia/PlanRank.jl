@@ -54,7 +54,9 @@ include("hypergraph/numbering.jl")
 include("hypergraph/action_columns.jl")
 include("hypergraph/nodes.jl")
 include("hypergraph/blocks.jl")
+include("hypergraph/changes.jl")
 include("hypergraph/layers.jl")
+include("hypergraph/bags.jl")
 include("hypergraph/layer_parts.jl")
 include("hypergraph/flat_layers.jl")
 include("hypergraph/distinct_parts.jl")
@@ -67,6 +69,7 @@ include("learning/ranking.jl")
 include("learning/clean_plan.jl")
 
 include("bridge.jl")
+include("bridge_models.jl")
 include("workload.jl")
 
 end

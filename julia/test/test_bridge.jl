@@ -155,8 +155,9 @@ end
 @testset "the workload calls all that Python may call" begin
     @test PlanRank.workload() === nothing
     sources = joinpath(@__DIR__, "..")
-    bridge, workload = (read(joinpath(sources, name), String) for name in ("bridge.jl", "workload.jl"))
-    defined = Set(String(m[1]) for m in eachmatch(r"^(?:function )?([a-z_]+)\("m, bridge))
+    texts = (read(joinpath(sources, name), String) for name in ("bridge.jl", "bridge_models.jl", "workload.jl"))
+    bridge, bridge_models, workload = texts
+    defined = Set(String(m[1]) for m in eachmatch(r"^(?:function )?([a-z_]+)\("m, bridge * bridge_models))
     union!(defined, ["proved_unsolvable", "new_words", "resident_bytes", "peak_bytes"])
     helpers = ["include_dependency", "borrowed", "from_zero", "lines", "in_units", "step_lines", "layout_rows",
         "as_written", "all_words"]
