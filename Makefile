@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A test file stays in one process.
+SIDE_BY_SIDE := --numprocesses auto --dist loadfile
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run test test-all check docs format models paper readme clean
@@ -15,11 +17,11 @@ run: $(VENV)/installed
 
 test: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-all: $(VENV)/installed-for-tests
 	$(BIN)/planrank setup
-	$(BIN)/pytest --slow $(ARGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) --slow $(ARGS)
 
 # Formatter, linter, types; Julia has no formatter that can be had here, so its lines are measured.
 check: $(VENV)/installed-for-tests

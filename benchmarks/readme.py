@@ -19,7 +19,7 @@ import defaults
 import grounding
 import model
 import script
-from coverage_tables import PAPER, SEARCH_NAMES, guide_name
+from coverage_tables import SEARCH_NAMES
 from tables import RESULTS, markdown
 
 from planrank.errors import PlanrankError
@@ -127,20 +127,6 @@ def startup_lines() -> list[list[str]]:
     return [*lines, [what, "Fast Downward", figure(statistics.geometric_mean(ratios)), "classical.py"]]
 
 
-def coverage() -> list[str]:
-    """What is solved, expansions per step and plan lengths in the mean of the seeds; the paper's and LAMA's beside."""
-    found = result("coverage")
-    header = ["", "GBFS, L*: solved", "per step", "length", "A*, L*: solved", "per step", "length"]
-    header += ["paper's best: solved", "per step", "LAMA-first: solved", "per step", "length"]
-    lines = []
-    for domain, guides in found["guides"].items():
-        ours = [cells_of(guides[guide_name(search, "lstar")]) for search in SEARCH_NAMES]
-        lines.append([domain, *ours[0], *ours[1], *PAPER[domain].split(", "), *cells_of(guides["LAMA-first"])])
-    missing = found["conditions"]["missing_runs"]
-    note = ["", f"**Unfinished: {missing} runs are missing.**"] if missing else []
-    return markdown(header, lines) + note
-
-
 def cells_of(figures: dict[str, list]) -> list[str]:
     share = 100 * statistics.fmean(done / of for done, of in zip(figures["solved"], figures["runs"], strict=True))
     means = [mean_of(figures["expansions_per_step"], ",.2f"), mean_of(figures["plan_length"], ".1f")]
@@ -191,7 +177,6 @@ def choices() -> list[str]:
 BLOCKS: dict[str, Callable[[], list[str]]] = {
     "speed": speed,
     "actions": actions,
-    "coverage": coverage,
     "ranking": ranking,
     "choices": choices,
 }

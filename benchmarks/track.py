@@ -8,7 +8,8 @@ beside them, and, to choose networks and weights by, those of validation and tho
 problem is solved by `planrank solve --search dive --fallback 30` with that model, by LAMA-first and by Fast Downward's
 GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does the same on the validation
 problems, which is what to choose by; test problems are for the table alone. Everything can be interrupted and goes on
-where it was; models and rows are kept in the folder --work.
+where it was; models and rows are kept in the folder --work. A domain that is finished is kept in
+results/track_pieces.jsonl too, and is not run again by whoever has that file.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import script
 from coverage_tables import per_step, solved
 from peers import ANSWER, peer_runs
+from pieces import Pieces, without_places
 from tables import machine, markdown, write
 from toy import toy_training_data
 from training import QUICK, Settings, is_trained, train_all
@@ -26,7 +28,6 @@ from training import QUICK, Settings, is_trained, train_all
 from planrank import TrainConfig
 from planrank.console import Progress
 from planrank.evaluation.runs import Row, key_of, run_missing, runs
-from planrank.journal import read_rows
 from planrank.models.model import Model
 from planrank.parallel.pool import Pool
 from planrank.problems.folders import Instance
@@ -45,11 +46,19 @@ class Bench:
         self.options, self.work = options, work
         self.folder = toy_training_data(work / "toy") / "paper" if options.quick else options.instances.resolve()
         self.rows = work / "rows.jsonl"
+        self.name = "track" if options.part == "test" else f"track_{options.part}"
+        file = (options.results or work) / f"{self.name}_pieces.jsonl"
+        about = {"part": options.part, "seconds": options.seconds, "limit": options.limit}
+        trainings = {(domain,): without_places(self.configuration(domain)) for domain in DOMAINS}
+        self.pieces = Pieces(file, {piece: about | {"training": one} for piece, one in trainings.items()})
 
     def configuration(self, domain: str) -> Settings:
         settings = {"domain": str(self.folder / domain), "out": str(self.work / "models" / f"{domain}.safetensors")}
         settings |= {"select": True, "validation_instances": 20}
         return TrainConfig(**settings | (QUICK if self.options.quick else {})).as_json()
+
+    def unfinished(self) -> list[str]:
+        return [domain for domain in self.options.domains if (domain,) not in self.pieces]
 
     def instances(self, domain: str) -> list[Instance]:
         return parts_of(self.folder / domain)[self.options.part][: self.options.limit or None]
@@ -64,27 +73,27 @@ class Bench:
 
 
 def train(bench: Bench) -> None:
-    train_all([bench.configuration(domain) for domain in bench.options.domains], bench.options.jobs)
+    train_all([bench.configuration(domain) for domain in bench.unfinished()], bench.options.jobs)
 
 
 def evaluate(bench: Bench) -> None:
-    for domain in bench.options.domains:
+    for domain in bench.unfinished():
+        wanted, config = bench.wanted(domain), bench.configuration(domain)
         with Progress(domain) as progress:
 
             def note(row: Row, done: int, count: int, progress: Progress = progress) -> None:
                 progress.reach(done, count)
 
-            run_missing(bench.wanted(domain), ANSWER, Pool(bench.options.jobs), bench.rows, note)
+            done = run_missing(wanted, ANSWER, Pool(bench.options.jobs), bench.rows, note)
+        if is_trained(config):
+            about = {"training_seconds": Model.load(config["out"]).metadata["figures"]["seconds"]}
+            bench.pieces.add((domain,), [done[key_of(run)] | run for run in wanted], about)
 
 
 def report(bench: Bench) -> None:
-    done = {key_of(row): row for row in read_rows(bench.rows)}
-    figures, missing = [], 0
-    for domain in bench.options.domains:
-        wanted = bench.wanted(domain)
-        rows = [done[key_of(run)] | run for run in wanted if key_of(run) in done]
-        missing += len(wanted) - len(rows)
-        figures.append({"domain": domain} | figures_of(bench, domain, rows))
+    """Of the domains that are finished."""
+    domains = [domain for domain in bench.options.domains if (domain,) in bench.pieces]
+    figures = [{"domain": domain} | figures_of(bench.pieces, domain) for domain in domains]
     header = ["domain", "problems", OURS, *PEERS, "expansions per step", f"steps / {PEERS[0]}'s", "trained in"]
     lines = [line_of(one) for one in figures]
     total = {name: sum(one["solved"][name] for one in figures) for name in (OURS, *PEERS)}
@@ -97,25 +106,26 @@ def report(bench: Bench) -> None:
         "for planrank's plans expansions for each step; steps of planrank's first plans for each of those of "
         f"{PEERS[0]}, over the problems that both solve; seconds that training took, validation included."
     )
-    tail = ["", f"**Unfinished: {missing} runs are missing.**"] if missing else []
-    name = "track" if bench.options.part == "test" else f"track_{bench.options.part}"
+    missing = bench.unfinished()
+    tail = ["", f"**Unfinished: {', '.join(missing)}.**"] if missing else []
     table = markdown(header, lines)
-    write(bench.options.results, name, ["# The learning track", "", head, "", *table, *tail], figures)
+    write(bench.options.results, bench.name, ["# The learning track", "", head, "", *table, *tail], figures)
 
 
-def figures_of(bench: Bench, domain: str, rows: list[Row]) -> dict:
+def figures_of(pieces: Pieces, domain: str) -> dict:
+    rows = pieces.rows((domain,))
     by_guide = {name: [row for row in rows if (row["guide"] if row["model"] is None else OURS) == name]
                 for name in (OURS, *PEERS)}  # fmt: skip
-    lengths = {name: {row["problem"]: row["plan_length"] for row in solved(found)} for name, found in by_guide.items()}
+    lengths = {
+        name: {row["instance_sha"]: row["plan_length"] for row in solved(found)} for name, found in by_guide.items()
+    }
     both = lengths[OURS].keys() & lengths[PEERS[0]].keys()
-    config = bench.configuration(domain)
     return {
-        "problems": len(bench.instances(domain)),
+        "problems": len(by_guide[OURS]),
         "solved": {name: len(found) for name, found in lengths.items()},
         "expansions_per_step": per_step(by_guide[OURS]),
-        "steps": [sum(lengths[name][problem] for problem in both) for name in (OURS, PEERS[0])],
-        "training_seconds": Model.load(config["out"]).metadata["figures"]["seconds"] if is_trained(config) else None,
-    }
+        "steps": [sum(lengths[name][one] for one in both) for name in (OURS, PEERS[0])],
+    } | pieces.about((domain,))
 
 
 def line_of(one: dict) -> list[str]:

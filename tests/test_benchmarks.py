@@ -146,6 +146,12 @@ def test_scoring(tmp_path):
     assert [task for task, _ in columns(rows, "task", "64")] == ["blocks 15"]
 
 
+@needs_fast_downward
+def test_track(tmp_path):
+    found = columns(quick("track.py", tmp_path), "domain", "problems", "planrank", "LAMA-first")
+    assert found == [("ferry", "1", "1", "1"), ("all", "1", "1", "1")]
+
+
 def test_training_speed(tmp_path):
     found = columns(quick("training_speed.py", tmp_path), "domain", "examples", "all states", "32 states")
     ((domain, count, *rates),) = found

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import sys
 from pathlib import Path
 
@@ -134,7 +135,8 @@ def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
     assert "Unfinished" in (unfinished := run("paper.py", tmp_path, *options, "--stage", "report"))
     run("paper.py", tmp_path, *options)
     made = {file: file.stat().st_mtime_ns for file in Path(tmp_path, "work").rglob("*.safetensors")}
-    journal = tmp_path / "work/quick/rows.jsonl"
+    journal, pieces = (tmp_path / "work/quick" / name for name in ("rows.jsonl", "paper_pieces.jsonl"))
+    pieces.unlink()
     first = journal.read_text()
     journal.write_text("\n".join(first.splitlines()[:-2]) + "\n" + first.splitlines()[-2][:40])  # as after a kill
     again = run("paper.py", tmp_path, *options)
@@ -145,3 +147,12 @@ def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
     told = run("paper.py", tmp_path, *options, "--stage", "cost").splitlines()[2].split(" | ")
     assert [told[0], told[1], told[3]] == ["| ferry", "3", "10"] and told[2].endswith("(3)") and "(10)" in told[4]
     assert "planrank_document" in (tmp_path / "work/quick/paper.html").read_text()
+    # What is finished need not be made again where the models are not: the tables are the same.
+    shutil.rmtree(tmp_path / "work/quick/models")
+    journal.unlink()
+    assert table_lines(run("paper.py", tmp_path, *options)) == table_lines(again)
+    assert not list(Path(tmp_path, "work").rglob("*.safetensors"))
+
+
+def table_lines(printed):
+    return [line for line in printed.splitlines() if line.startswith("|")]

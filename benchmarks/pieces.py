@@ -1,0 +1,76 @@
+"""What long benchmarks have finished, kept beside the results, so that another machine can go on from there.
+
+A piece is a share of the runs, named by a tuple: a domain, say, with the models of one seed. Its rows are kept
+together: what is the same in all of them is written once. Nothing in them says where a file lay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planrank.evaluation.runs import Row
+from planrank.files import make_folder, write_text
+from planrank.journal import read_rows
+from planrank.reports.results import RUN_KEYS
+
+Piece = tuple[Any, ...]
+PLACES = ("domain", "problem", "model")
+KEPT = tuple(sorted({*RUN_KEYS, *PLACES}))
+
+
+class Pieces:
+    """The file of finished pieces; `settings` has all pieces there are, and what their figures depend on. Those that
+    were made with other settings are passed by, and go when one is added. Of a row KEPT is kept, and what `more` names.
+    """
+
+    def __init__(self, file: Path, settings: Mapping[Piece, Any], more: Sequence[str] = ()):
+        self.file, self.columns = file, (*more, *KEPT)
+        self.digests = {piece: digest_of(each) for piece, each in settings.items()}
+        lines = {tuple(line["piece"]): line for line in read_rows(file)}
+        self.lines = {piece: line for piece, line in lines.items() if self.digests.get(piece) == line["settings"]}
+
+    def __contains__(self, piece: Piece) -> bool:
+        return piece in self.lines
+
+    def unfinished(self) -> list[Piece]:
+        return [piece for piece in self.digests if piece not in self.lines]
+
+    def rows(self, piece: Piece) -> list[Row]:
+        return unpacked(self.lines[piece]) if piece in self.lines else []
+
+    def about(self, piece: Piece) -> Any:
+        """What was kept beside the rows."""
+        return self.lines[piece]["about"]
+
+    def add(self, piece: Piece, rows: Sequence[Row], about: Any = None) -> None:
+        line = {"piece": piece, "settings": self.digests[piece], "about": about} | packed(rows, self.columns)
+        self.lines[piece] = line
+        make_folder(self.file.parent)
+        write_text(self.file, "".join(json.dumps(line) + "\n" for line in self.lines.values()))
+
+
+def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a training, without what says where files lie or how many processes there are."""
+    places = ("domain", "data", "out", "jobs", "cluster")
+    return {name: value for name, value in settings.items() if name not in places}
+
+
+def digest_of(settings: Any) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def packed(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    for place in PLACES:
+        columns[place] = [value and Path(value).name for value in columns[place]]
+    same = {name: values[0] for name, values in columns.items() if rows and values.count(values[0]) == len(rows)}
+    return {"rows": len(rows), "same": same, "columns": {n: v for n, v in columns.items() if n not in same}}
+
+
+def unpacked(line: dict[str, Any]) -> list[Row]:
+    columns = line["columns"]
+    return [line["same"] | {name: values[i] for name, values in columns.items()} for i in range(line["rows"])]
