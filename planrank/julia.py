@@ -247,3 +247,16 @@ def lend(array: np.ndarray, dtype: Any) -> tuple[int, int]:
 def resident_bytes() -> int:
     """Memory of this process that is in use now."""
     return call("resident_bytes")
+
+
+GARBAGE = 2**28
+_lean = 0  # bytes in use after the last collection
+
+
+def collect_garbage() -> None:
+    """Give back what searches and scorers held that are done with, where that may be much: left to itself Julia waits
+    for gigabytes."""
+    global _lean
+    if resident_bytes() > _lean + GARBAGE:
+        _juliacall.Main.GC.gc()
+        _lean = resident_bytes()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from planrank import julia
 from planrank.learning.config import TrainConfig
 from planrank.models.family import Scorer
 from planrank.models.model import Model
@@ -73,4 +74,6 @@ def searched(
             steps += len(forward.plan())
         expansions += forward.expanded
         forward.release()
+        del forward, scorer
+        julia.collect_garbage()
     return Figures(solved, len(tasks), expansions, steps)
