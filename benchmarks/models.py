@@ -3,14 +3,16 @@
     python benchmarks/models.py [--domains gripper,ferry] [--seeds N] [--jobs N]
 
 For each domain: the problems of its standard set "train", plans by the teacher named below, the default configuration
-but for the exceptions below; the validation problems alone decide which weights are kept. Problems, plans, checkpoints
-and logs lie in the folder --work, from where an interrupted run goes on. Models are written only when all of them are
-trained, and say themselves how they were made.
+but for the exceptions below; the validation problems alone decide which weights are kept. Some models are then improved
+by `planrank improve`, as IMPROVEMENTS says, one stage after the other, on problems that it makes itself. Problems,
+plans, checkpoints and logs lie in the folder --work, from where an interrupted run goes on. Models are written only
+when all of them are trained, and say themselves how they were made.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import script
@@ -20,6 +22,9 @@ from training import QUICK, TRAIN, Settings
 from planrank import Model, PlanrankError, TrainConfig, paths
 from planrank.console import Progress, say
 from planrank.files import digest, make_folder
+from planrank.improving.config import ImproveConfig
+from planrank.improving.improve import improve
+from planrank.improving.state import exists
 from planrank.parallel.pool import Job, Pool
 from planrank.problems.labelled_plans import read_plan
 from planrank.problems.teachers import check_teacher
@@ -49,6 +54,15 @@ EXCEPTIONS: dict[str, dict[str, object]] = {
     | {"teacher_time": 1.5, "detours": 1, "states_per_step": 16, "steps": 26_000, "validation_expansions": 300},
     "tiles": GRIDS | {"allow_suboptimal": True, "steps": 50_000, "validation_expansions": 2_000},
 }
+# What is done after training: options of `planrank improve` for each stage.
+IMPROVEMENTS: dict[str, list[Settings]] = {
+    "sokoban": [
+        {"sizes": "boxes=4,5,6,7", "rounds": 12},
+        {"sizes": "boxes=4-7 pulls=40-120 steady=1-95", "rounds": 8, "problems": 40, "held_out": 30, "steps": 800}
+        | {"expansions": 4_000, "strays": 3, "seed": 5},
+    ],
+}
+QUICK_IMPROVEMENTS = {"gripper": [{"sizes": "balls=3-9", "rounds": 1, "problems": 2, "held_out": 2, "steps": 10}]}
 HEADER = ["domain", "plans", "proved optimal", "seed", "step", "validation solved", "expansions", "seconds"]
 
 
@@ -61,6 +75,8 @@ def main() -> None:
             check_teacher(config["teacher"])
         train_all(configurations, options.jobs)
         models = {name: finished(config) for name, config in configurations.items()}
+        stages = QUICK_IMPROVEMENTS if options.quick else IMPROVEMENTS
+        models = {name: improved(name, model, stages.get(name, []), work) for name, model in models.items()}
         for name, model in models.items():
             make_folder(out / name)
             model.save(out / name / file_name(model))
@@ -111,6 +127,19 @@ def finished(config: Settings) -> Model:
     }
     # Where files lay on one machine says nothing to others.
     model.metadata |= {"training": training | {"out": None, "data": None}, "made": made}
+    return model
+
+
+def improved(name: str, model: Model, stages: Sequence[Settings], work: Path) -> Model:
+    """After all stages, of which the model tells."""
+    for stage, options in enumerate(stages, 1):
+        start, out = work / f"{name}-start{stage}.safetensors", work / f"{name}-improved{stage}.safetensors"
+        model.save(start)
+        config = ImproveConfig(domain=name, model=str(start), out=str(out), **options)
+        model = improve(config, resume=exists(config.folder))
+        before = model.metadata["made"].get("improved", [])
+        model.metadata["made"] |= {"improved": [*before, dict(options, round=model.metadata["improving"]["round"])]}
+        del model.metadata["improving"]  # the same, with places of files
     return model
 
 
