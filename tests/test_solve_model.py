@@ -349,11 +349,7 @@ def test_every_domain_of_planrank_has_a_model_that_is_found_and_guides(name, tmp
     # npuzzle is the domain of tiles, whose model sees the grid.
     expected = "tiles" if name == "npuzzle" else name
     assert (result.status, result.heuristic) == ("solved", f"model:{expected}")
-    if name == "sokoban":
-        # Its model has bad luck on some levels, this one among them; it is still far from searching blindly.
-        assert 20 * result.statistics.expanded < solve(*files, "gbfs", "blind").statistics.expanded
-    else:
-        assert result.statistics.expanded <= 3 * result.plan_length
+    assert result.statistics.expanded <= 3 * result.plan_length
 
 
 def test_where_two_families_fit_the_log_says_which_was_taken_and_why(planrank, tmp_path):
