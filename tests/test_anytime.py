@@ -79,6 +79,24 @@ def test_an_interruption_while_the_first_plan_is_validated_keeps_it(monkeypatch)
     assert run.result().status == "solved"
 
 
+def test_a_plan_of_the_turn_that_is_interrupted_is_kept(monkeypatch):
+    run_windows = anytime.Windows.run
+
+    def interrupted(windows, seconds):
+        if run_windows(windows, seconds) == "cheaper":
+            raise KeyboardInterrupt  # as after a call of Julia in which a signal has come
+        return "running"
+
+    monkeypatch.setattr(anytime.Windows, "run", interrupted)
+    problem, plans = blocks(7), []
+    run = solve_anytime(BLOCKS, problem, heuristic="blind")
+    with pytest.raises(KeyboardInterrupt):
+        for plan in run:
+            plans.append(plan)
+    assert plans == run.plans and len(plans) > 1 and plans[-1].by == "windows" and plans[-2].cost > plans[-1].cost
+    assert validate(BLOCKS, problem, "\n".join(plans[-1].steps))[1] == plans[-1].cost
+
+
 def test_without_a_plan():
     run = solve_anytime(BLOCKS, blocks(5), time_limit=0)
     assert list(run) == []

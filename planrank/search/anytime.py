@@ -192,8 +192,9 @@ class Anytime:
                     waiting = ""
             self.ended = self.ended or OUT_OF_MEMORY
         except (PlanrankError, KeyboardInterrupt):
-            if waiting:
-                yield from self._published(task, windows.plan, waiting)
+            # The turn that was cut short may have found a plan too.
+            if validated_cost(task, windows.plan()) < self.plans[-1].cost:
+                yield from self._published(task, windows.plan, waiting or windows.name)
             raise
         if waiting:
             yield from self._published(task, windows.plan, waiting)
