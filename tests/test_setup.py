@@ -127,6 +127,23 @@ def test_an_image_belongs_to_one_kind_of_processor(monkeypatch):
     assert image.key() != here
 
 
+def test_an_image_for_other_machines(cache, monkeypatch):
+    """A container is made on one machine and run on others."""
+    here = image.key()
+    monkeypatch.setenv("PLANRANK_PROCESSOR", "haswell")
+    there = image.key()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(Path, "read_text", lambda *_: "flags: others")
+        assert image.key() == there != here
+    asked = []
+    monkeypatch.setattr(image, "record_statements", lambda prefix, scratch: scratch / "statements.jl")
+    monkeypatch.setattr(image.wheel, "run_julia", lambda prefix, *options: asked.append(options))
+    monkeypatch.setattr(image, "link", lambda prefix, object_file, target: target.write_text("an image"))
+    cache.mkdir()
+    image.build(cache, Steps(quiet=True))
+    assert asked[0][0] == "--cpu-target=haswell" and image.file().read_text() == "an image"
+
+
 @pytest.mark.parametrize(
     ("stderr", "said"),
     [
