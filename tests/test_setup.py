@@ -144,6 +144,20 @@ def test_an_image_for_other_machines(cache, monkeypatch):
     assert asked[0][0] == "--cpu-target=haswell" and image.file().read_text() == "an image"
 
 
+def test_a_cache_folder_that_cannot_be_written_will_do(tmp_path, monkeypatch):
+    """As in a container. Julia would not start if its first depot could not be written."""
+    chosen = {"JULIA_DEPOT_PATH": f"{tmp_path}{os.pathsep}share"}
+    with julia.writable_depot(chosen) as found:
+        assert found == chosen
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with julia.writable_depot(chosen) as found:
+        scratch, *depots = found["JULIA_DEPOT_PATH"].split(os.pathsep)
+        assert Path(scratch).is_dir() and depots == [str(tmp_path), "share"]
+    assert not Path(scratch).exists()
+    with julia.writable_depot({}) as found:
+        assert found == {}, "the official road has its own depot"
+
+
 @pytest.mark.parametrize(
     ("stderr", "said"),
     [
