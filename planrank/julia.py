@@ -12,6 +12,7 @@ import io
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -40,7 +41,14 @@ def module() -> Any:
         console.detail(f"Julia by the {runtime.road} road, system image: {usable_image(runtime) or 'none'}")
         # juliapkg tells on standard output, where plans and JSON go, what it looks at.
         quiet = contextlib.redirect_stdout(io.StringIO())
-        with signals_put_off(), environment(variables(runtime)), without_juliapkg(runtime), process_as_it_was(), quiet:
+        with (
+            signals_put_off(),
+            writable_depot(variables(runtime)) as chosen,
+            environment(chosen),
+            without_juliapkg(runtime),
+            process_as_it_was(),
+            quiet,
+        ):
             import juliacall
 
             _juliacall = juliacall
@@ -96,6 +104,18 @@ def variables(runtime: record.Runtime) -> dict[str, str]:
             why = "no system image fits planrank's Julia sources, so starting takes about 20 s; run `planrank setup`"
             print(f"planrank: {why}", file=sys.stderr)
     return chosen
+
+
+@contextlib.contextmanager
+def writable_depot(chosen: dict[str, str]) -> Iterator[dict[str, str]]:
+    """While Julia starts it notes in its first depot what it has looked at. Where the cache folder cannot be written,
+    as in a container, it does so in a folder that goes again."""
+    depots = chosen.get("JULIA_DEPOT_PATH", "")
+    if not depots or os.access(depots.split(os.pathsep)[0], os.W_OK):
+        yield chosen
+        return
+    with tempfile.TemporaryDirectory(prefix="planrank-depot-") as scratch:
+        yield chosen | {"JULIA_DEPOT_PATH": os.pathsep.join((scratch, depots))}
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from itertools import pairwise
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 from conftest import start_python
@@ -12,6 +13,7 @@ from conftest import start_python
 from planrank import PlanrankError, paths, solve, solve_anytime, validate
 from planrank.errors import Exit
 from planrank.problems.random_problems import GENERATORS
+from planrank.search import anytime
 
 DOMAINS = paths.shared() / "domains"
 BLOCKS = DOMAINS / "blocksworld/domain.pddl"
@@ -63,6 +65,36 @@ def test_costs_with_decimals_and_conditional_effects():
 def test_a_first_plan_that_is_optimal_is_the_last():
     run = solve_anytime(BLOCKS, blocks(4), "astar", "lmcut")
     assert len(list(run)) == 1 and run.result().optimal
+
+
+def test_an_interruption_while_the_first_plan_is_validated_keeps_it(monkeypatch):
+    validated = anytime.validated_cost
+    monkeypatch.setattr(anytime, "validated_cost", Mock(side_effect=[KeyboardInterrupt, DEFAULT], wraps=validated))
+    problem = blocks(5)
+    run = solve_anytime(BLOCKS, problem, heuristic="ff")
+    with pytest.raises(KeyboardInterrupt):
+        next(run)
+    (plan,) = run.plans
+    assert validate(BLOCKS, problem, "\n".join(plan.steps)) == (len(plan.steps), plan.cost)
+    assert run.result().status == "solved"
+
+
+def test_a_plan_of_the_turn_that_is_interrupted_is_kept(monkeypatch):
+    run_windows = anytime.Windows.run
+
+    def interrupted(windows, seconds):
+        if run_windows(windows, seconds) == "cheaper":
+            raise KeyboardInterrupt  # as after a call of Julia in which a signal has come
+        return "running"
+
+    monkeypatch.setattr(anytime.Windows, "run", interrupted)
+    problem, plans = blocks(7), []
+    run = solve_anytime(BLOCKS, problem, heuristic="blind")
+    with pytest.raises(KeyboardInterrupt):
+        for plan in run:
+            plans.append(plan)
+    assert plans == run.plans and len(plans) > 1 and plans[-1].by == "windows" and plans[-2].cost > plans[-1].cost
+    assert validate(BLOCKS, problem, "\n".join(plans[-1].steps))[1] == plans[-1].cost
 
 
 def test_without_a_plan():

@@ -21,6 +21,7 @@ from planrank.learning.selection import Figures
 from planrank.paths import own_domains
 from planrank.problems.folders import own_domain_file
 from planrank.problems.problem_sets import Group, generate
+from planrank.problems.random_problems import GENERATORS
 from planrank.problems.splits import parts_of
 from planrank.reports.results import read_results
 
@@ -343,3 +344,13 @@ def test_what_is_solved_already_is_said(uninterrupted, tmp_path):
     improve(config, say=told.append)
     assert any("no problems are larger than those it solves: blocks 3 are the largest" in line for line in told)
     assert json.loads((config.folder / "improve.jsonl").read_text().splitlines()[0])["held_out_solved"] == 1
+
+
+def test_the_seconds_of_a_search_bound_its_grounding_too(tmp_path):
+    """A problem that cannot be grounded in them counts as not solved, with all the expansions it might have had."""
+    problem = tmp_path / "large.pddl"
+    problem.write_text(GENERATORS["blocksworld"](random.Random(1), "large", blocks=250))
+    large = LadderProblem("large", 0, str(own_domain_file("blocksworld")), str(problem))
+    model = paths.shared() / "domains/blocksworld/model.json"
+    ((_, found),) = search_all(model, [large], Terms("gbfs", 9, 0.02, 0), None, jobs=1)
+    assert (found.by, found.expanded) == ("", 9)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,6 +69,44 @@ def test_wrong_usage():
     assert os.access(IPC / "learn", os.X_OK) and os.access(IPC / "plan", os.X_OK)
     code, said = run("learn", "dk", "no.pddl", "task.pddl", PLANRANK_LEARN_ROUNDS="many")
     assert code == Exit.USAGE and "expected STEPS:SECONDS of each round" in said
+
+
+def test_a_planner_keeps_the_limits_of_the_track(tmp_path):
+    knowledge = tmp_path / "dk"
+    asked = ("domain.pddl", "task.pddl", "plan")
+    options = {"PYTHON": "echo", "PLANRANK_PLAN_OPTIONS": "--fallback 9"}
+    knowledge.touch()  # a learner that was stopped too early for more
+    code, said = run("plan", knowledge, *asked, **options)
+    assert code == 0 and "there is no knowledge here" in said and "--heuristic ff --fallback 9" in said
+    knowledge.write_text("a model")
+    code, said = run("plan", knowledge, *asked, **options)
+    assert code == 0 and "--memory-limit 7500" in said
+    assert f"--model {knowledge} --search dive --fallback 150 --fallback 9" in said, "the last one counts"
+
+
+def test_what_an_earlier_learner_has_left(tmp_path):
+    """The plans of the same tasks stay, whatever belongs to other tasks or another domain goes."""
+    loader = SourceFileLoader("learner", str(IPC / "learn"))
+    learner = module_from_spec(spec_from_loader("learner", loader))
+    loader.exec_module(learner)
+    folder, domain, three = tmp_path / "dk.learning", GRIPPER / "domain.pddl", tasks(tmp_path, 1, 2, 3)
+    learner.gather(folder, domain, three)
+    plan = folder / "training/001-task1.plan"
+    plan.write_text("(move rooma roomb)")
+    learner.gather(folder, domain, three)
+    assert plan.exists()
+    other = tmp_path / "other.pddl"
+    other.write_text("; the same but for this\n" + domain.read_text())
+    for file, asked in ((domain, three[:2]), (other, three[:2])):
+        plan.write_text("(move rooma roomb)")
+        learner.gather(folder, file, asked)
+        assert not plan.exists() and (folder / "domain.pddl").read_text() == file.read_text()
+        found = {str(one.relative_to(folder)) for one in folder.glob("*/*")}
+        assert found == {"training/001-task1.pddl", "validation/002-task2.pddl"}
+    for name in ("dk", "dk.1", "dk.12", "dk.old"):
+        (tmp_path / name).write_text("knowledge")
+    learner.remove_numbered(tmp_path / "dk")
+    assert {one.name for one in tmp_path.glob("dk*")} == {"dk", "dk.old", "dk.learning"}
 
 
 @pytest.mark.slow

@@ -127,6 +127,37 @@ def test_an_image_belongs_to_one_kind_of_processor(monkeypatch):
     assert image.key() != here
 
 
+def test_an_image_for_other_machines(cache, monkeypatch):
+    """A container is made on one machine and run on others."""
+    here = image.key()
+    monkeypatch.setenv("PLANRANK_PROCESSOR", "haswell")
+    there = image.key()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(Path, "read_text", lambda *_: "flags: others")
+        assert image.key() == there != here
+    asked = []
+    monkeypatch.setattr(image, "record_statements", lambda prefix, scratch: scratch / "statements.jl")
+    monkeypatch.setattr(image.wheel, "run_julia", lambda prefix, *options: asked.append(options))
+    monkeypatch.setattr(image, "link", lambda prefix, object_file, target: target.write_text("an image"))
+    cache.mkdir()
+    image.build(cache, Steps(quiet=True))
+    assert asked[0][0] == "--cpu-target=haswell" and image.file().read_text() == "an image"
+
+
+def test_a_cache_folder_that_cannot_be_written_will_do(tmp_path, monkeypatch):
+    """As in a container. Julia would not start if its first depot could not be written."""
+    chosen = {"JULIA_DEPOT_PATH": f"{tmp_path}{os.pathsep}share"}
+    with julia.writable_depot(chosen) as found:
+        assert found == chosen
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with julia.writable_depot(chosen) as found:
+        scratch, *depots = found["JULIA_DEPOT_PATH"].split(os.pathsep)
+        assert Path(scratch).is_dir() and depots == [str(tmp_path), "share"]
+    assert not Path(scratch).exists()
+    with julia.writable_depot({}) as found:
+        assert found == {}, "the official road has its own depot"
+
+
 @pytest.mark.parametrize(
     ("stderr", "said"),
     [

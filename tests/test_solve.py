@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from conftest import interrupt, start_python
 
-from planrank import PlanrankError, load, paths, solve, validate
+from planrank import PlanrankError, Search, julia, load, paths, solve, validate
 from planrank.errors import Exit
+from planrank.limits import Limits
 from planrank.problems.random_problems import GENERATORS
+from planrank.search.solve import is_full
 
 DOMAINS = paths.shared() / "domains"
 BLOCKS = DOMAINS / "blocksworld/domain.pddl"
@@ -55,6 +57,27 @@ def test_steps_that_the_goal_does_not_need_are_left_out(planrank, problem, tmp_p
         lengths[option] = json.loads(found.stdout)["plan_length"]
         assert planrank("validate", BLOCKS, problem, plan).returncode == 0
     assert lengths["--shorten"] < lengths["--no-shorten"]
+
+
+def test_leaving_steps_out_leaves_time_to_validate_and_write_the_plan(problem, monkeypatch):
+    seconds = []
+
+    def needed_plan(search, limits):
+        seconds.append(limits.seconds_left())
+        return search.plan()
+
+    monkeypatch.setattr(Search, "needed_plan", needed_plan)
+    for limit in (8.0, 1000.0, None):
+        assert solve(BLOCKS, problem, "gbfs", "ff", time_limit=limit).status == "solved"
+    assert 2 < seconds[0] <= 4 and 8 < seconds[1] <= 10 and 8 < seconds[2] <= 10
+
+
+def test_garbage_is_not_memory_that_is_spent(monkeypatch):
+    resident = [200]
+    monkeypatch.setattr(julia, "resident_bytes", lambda: resident[-1])
+    monkeypatch.setattr(julia, "collect_garbage", lambda: resident.append(50))
+    assert not is_full(Limits(memory=100))
+    assert is_full(Limits(memory=40))
 
 
 def test_preferred_operators(planrank, problem):

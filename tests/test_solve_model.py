@@ -371,3 +371,17 @@ def test_a_model_that_finds_nothing_makes_way_for_hff(tmp_path):
     assert found.plan == alone.plan and found.statistics.expanded > alone.statistics.expanded
     quick = generate(tmp_path, "gripper", balls=1)
     assert solve(*quick, model=fresh(quick), fallback=60).search == "gbfs"
+
+
+def test_a_model_that_fills_the_memory_makes_way_for_hff(tmp_path, monkeypatch):
+    """It has had all the memory; hFF, after it, has all that the model gives back."""
+
+    def full(*_):
+        raise PlanrankError("out of memory while scoring states", "memory")
+
+    files = generate(tmp_path, "gripper", balls=2)
+    model = fresh(files)
+    monkeypatch.setattr(Model, "scorer", full)
+    assert solve(*files, model=model).status == "out of memory"
+    found = solve(*files, model=model, fallback=60)
+    assert (found.status, found.search, found.heuristic) == ("solved", "lazy", "ff")

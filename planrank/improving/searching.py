@@ -15,11 +15,11 @@ from planrank.improving.ladder import LadderProblem
 from planrank.limits import Limits
 from planrank.models.model import Model
 from planrank.parallel.pool import REHEARSAL, Job, pool_of
-from planrank.problems.labelled_plans import SHORTENING_SECONDS, LabelledPlan, labelled_plan_text
+from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
 from planrank.problems.teachers import Question, builtin
 from planrank.search.forward import SLICE_SECONDS, Evaluator, Search
 from planrank.search.heuristic import Heuristic
-from planrank.search.plans import validated_cost
+from planrank.search.plans import SHORTENING_SECONDS, validated_cost
 from planrank.task import Task, load
 
 # What a worker may take beyond the seconds of its searches before it counts as stuck.
@@ -91,7 +91,8 @@ def search_problem(model: str, domain: str, problem: str, place: str | None, ter
 
 
 def searched(model: Model, domain: str, problem: str, place: str | None, terms: Terms) -> Found:
-    task, limits = load(domain, problem), Limits.of(terms.seconds)
+    limits = Limits.of(terms.seconds)
+    task = load(domain, problem, limits)
     forward = Search(task, terms.search, rank=model.ranked_by(terms.search), limits=limits)
     try:
         by, steps = "model", plan_within(forward, model.scorer(task, limits), terms.expansions, limits)

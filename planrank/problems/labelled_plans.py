@@ -13,12 +13,10 @@ from planrank.console import track
 from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.problems.folders import Instance
-from planrank.search.plans import cost_text, plan_cost, plan_text, validate
+from planrank.search.plans import SHORTENING_SECONDS, cost_text, plan_cost, plan_text, validate
 from planrank.task import load
 
 UNKNOWN = "unknown"
-# Enough for a plan of some ten thousand steps.
-SHORTENING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)

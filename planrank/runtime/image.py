@@ -32,8 +32,15 @@ def key() -> str:
     return digest.hexdigest()[:16]
 
 
+def asked_processor() -> str:
+    """The processor that images are for, by Julia's name for it, where they are to serve other machines than this."""
+    return os.environ.get("PLANRANK_PROCESSOR", "")
+
+
 def processor() -> str:
-    """What the compiler may use of this machine; a cache folder may be shared by several."""
+    """What the compiler may use, of this machine if nothing else is asked; a cache folder may be shared by several."""
+    if asked_processor():
+        return f"{platform.machine()} {asked_processor()}"
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -53,19 +60,21 @@ def linker() -> str | None:
 
 def build(prefix: Path, steps: Steps) -> None:
     """Build the image for the sources as they are now; nothing is left behind if it fails."""
-    target = file()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    made = file()
+    made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="image-", dir=paths.cache()) as folder:
         scratch = Path(folder)
         with steps.step("recording what a start compiles (about 1 minute)"):
             statements = record_statements(prefix, scratch)
         with steps.step("compiling the system image (about 3 minutes)"):
             arguments = [str(prefix / "project"), str(paths.shared()), str(statements)]
-            wheel.run_julia(prefix, f"--output-o={scratch / 'image.o'}", str(wheel.RECIPE / "image.jl"), *arguments)
+            target = [f"--cpu-target={asked_processor()}"] if asked_processor() else []
+            options = [*target, f"--output-o={scratch / 'image.o'}"]
+            wheel.run_julia(prefix, *options, str(wheel.RECIPE / "image.jl"), *arguments)
         with steps.step("linking"):
             link(prefix, scratch / "image.o", scratch / "image.so")
-        os.replace(scratch / "image.so", target)
-    newest_first = sorted(target.parent.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
+        os.replace(scratch / "image.so", made)
+    newest_first = sorted(made.parent.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in newest_first[KEEP_IMAGES:]:
         old.unlink()
 

@@ -192,8 +192,9 @@ class Anytime:
                     waiting = ""
             self.ended = self.ended or OUT_OF_MEMORY
         except (PlanrankError, KeyboardInterrupt):
-            if waiting:
-                yield from self._published(task, windows.plan, waiting)
+            # The turn that was cut short may have found a plan too.
+            if validated_cost(task, windows.plan()) < self.plans[-1].cost:
+                yield from self._published(task, windows.plan, waiting or windows.name)
             raise
         if waiting:
             yield from self._published(task, windows.plan, waiting)
@@ -205,13 +206,20 @@ class Anytime:
     def _published(self, task: Task, plan: Callable[[], list[str]], by: str) -> Iterator[FoundPlan]:
         """The next plan, and how long it took to validate it and to do what the program does with it."""
         began = time.time()
-        yield self._found(task, plan(), by)
+        try:
+            found = self._found(task, plan(), by)
+        except KeyboardInterrupt:
+            self._found(task, plan(), by)  # who interrupts wants the plans that there are, and this is one
+            raise
+        yield found
         self._published_at = time.time()
         self._publishing = self._published_at - began
 
     def _found(self, task: Task, steps: list[str], by: str) -> FoundPlan:
         """The next plan, validated."""
         cost = validated_cost(task, steps)
+        if self.plans and self.plans[-1].steps == steps:
+            return self.plans[-1]  # an interruption came just after it was found
         if self.plans and cost >= self.plans[-1].cost:
             message = f"a plan that costs {cost_text(cost)} was taken for cheaper than {cost_text(self.plans[-1].cost)}"
             raise PlanrankError(message, "internal")

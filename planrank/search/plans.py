@@ -9,6 +9,9 @@ from planrank.errors import PlanrankError
 from planrank.limits import Limits
 from planrank.task import Source, Task, source_handle
 
+# Leaving out needless steps takes time quadratic in their number: this is enough for some ten thousand.
+SHORTENING_SECONDS = 10.0
+
 
 def plan_text(steps: list[str], cost: float, unit_cost: bool) -> str:
     kind = "unit cost" if unit_cost else "general cost"

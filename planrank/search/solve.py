@@ -14,7 +14,7 @@ from planrank.limits import Limits
 from planrank.models.model import Model
 from planrank.search.forward import SLICE_SECONDS, Evaluator, Search, Statistics
 from planrank.search.guides import Guide, fitting_guide, takes_preferred, wanted_guide
-from planrank.search.plans import validated_cost
+from planrank.search.plans import SHORTENING_SECONDS, validated_cost
 from planrank.task import Source, Task, load
 
 EXIT_OF_STATUS = {
@@ -103,7 +103,7 @@ def solve(
     actions. Whether actions or states are ranked depends on the model; `rank` asks for one that ranks these.
     lazy with hFF takes its helpful actions first, unless `preferred` is False.
     `shorten` leaves out steps of the plan that the goal does not need.
-    A model that has found no plan after `fallback` seconds, or that gives up, makes way for lazy with hFF.
+    A model that has found no plan after `fallback` seconds, gives up or fills the memory makes way for lazy with hFF.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
@@ -147,8 +147,12 @@ class Attempt:
         if forward is None:
             return
         if self.status == "solved":
-            self.steps = forward.needed_plan(self.limits) if shorten else forward.plan()
+            self.steps = forward.needed_plan(self.shortening_limits()) if shorten else forward.plan()
         forward.release()
+
+    def shortening_limits(self) -> Limits:
+        """Some of the time that is left is for validating the plan and writing it down."""
+        return Limits.of(min(SHORTENING_SECONDS, 0.5 * max(0.0, self.limits.seconds_left())))
 
     def first_search(self, domain: Source, problem: Source, options: dict[str, Any]) -> Search | None:
         """The search when it has ended; None if there was nothing to search for."""
@@ -164,18 +168,19 @@ class Attempt:
             return self.searched(task, self.guide, self.limits, options)
         deadline = min(self.limits.deadline, time.time() + self.fallback)
         forward = self.searched(task, self.guide, replace(self.limits, deadline=deadline), options)
-        if self.status not in ("out of time", "gave up") or self.limits.seconds_left() <= 0:
+        if self.status in ("solved", "unsolvable") or self.limits.seconds_left() <= 0:
             return forward
         if forward is not None:
             forward.release()
+        julia.collect_garbage()  # what the model has remembered of states is garbage now
         console.detail(f"{self.guide.name} has found no plan after {time.time() - self.began:.1f} s; now lazy with ff")
         self.search, self.guide = "lazy", Guide.of_heuristic("ff")
         options = options | {"ties": None, "reopen": None, "preferred": True}
         return self.searched(task, self.guide, self.limits, options)
 
     def searched(self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any]) -> Search | None:
-        """The search when it has ended, for whatever reason, None if time was over before it began; its counters are
-        added to those there are."""
+        """The search when it has ended, for whatever reason, None if time or memory was spent before it began; its
+        counters are added to those there are."""
         before = self.counters
         forward = None
         try:
@@ -183,9 +188,9 @@ class Attempt:
             evaluator = guide.evaluator(task, limits)
             self.status, self.reason = drive(forward, evaluator, limits, self.progress, self.began)
         except PlanrankError as e:
-            if e.kind != "time":
+            if e.kind not in ("time", "memory"):
                 raise
-            self.status, self.reason = "out of time", e.message
+            self.status, self.reason = f"out of {e.kind}", e.message
         finally:
             if forward is not None:
                 self.counters = before + forward.statistics()
@@ -210,6 +215,13 @@ class Attempt:
         )
 
 
+def is_full(limits: Limits) -> bool:
+    """Whether the memory is spent, when garbage, which counts as memory in use, has been taken out."""
+    if julia.resident_bytes() > limits.memory:
+        julia.collect_garbage()
+    return julia.resident_bytes() > limits.memory
+
+
 def drive(
     search: Search, evaluator: Evaluator, limits: Limits, progress: Callable | None, started: float
 ) -> tuple[str, str]:
@@ -227,5 +239,5 @@ def drive(
             if search.proved_unsolvable():
                 return "unsolvable", "all states that can be reached were looked at, and none is a goal"
             return "gave up", "the heuristic took every state that was left for a dead end"
-        if status == "memory" or julia.resident_bytes() > limits.memory:
+        if status == "memory" or is_full(limits):
             return "out of memory", "the memory limit was met while searching"
