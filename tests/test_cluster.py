@@ -3,15 +3,23 @@ machine is lost in the middle. Files that machines do not share are sent."""
 
 import os
 import signal
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_evaluate import FF, instances, model  # noqa: F401
 
-from planrank import PlanrankError, TrainConfig, evaluate, train
+from planrank import ImproveConfig, PlanrankError, TrainConfig, __version__, evaluate, improve, load, train
 from planrank.errors import Exit
+from planrank.improving import searching
+from planrank.improving.ladder import LadderProblem
+from planrank.improving.searching import Terms, search_all
+from planrank.journal import read_rows
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
 from planrank.parallel import transfer
 from planrank.parallel.cluster import MOST_ATTEMPTS, Runner, connect, named
@@ -23,10 +31,14 @@ from planrank.search.guides import Guide
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
 
 
-def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+def test_without_ray_the_sentence_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PlanrankError, match=r"needs Ray, which is not installed; `pip install planrank\[cluster\]`"):
         pool_of(cluster="auto")
+    out = tmp_path / "m.safetensors"
+    with pytest.raises(PlanrankError, match="needs Ray"):
+        improve(ImproveConfig(domain="ferry", out=str(out), cluster="auto"))
+    assert not out.with_suffix(".improving").exists()
 
 
 @needs_ray
@@ -80,6 +92,53 @@ def test_errors_have_the_names_that_the_caller_knows():
     assert str(error) == "x.pddl:3:4: no x.pddl here" and error.kind == "syntax" and named(None, {}) is None
 
 
+class OtherMachine(Pool):
+    """A pool whose files are all sent, to be used from elsewhere, and whose results are brought back."""
+
+    def map(self, jobs):
+        runner = Runner(self.prepare, [], __version__)
+        try:
+            for number, job in enumerate(jobs):
+                paths = dict.fromkeys((*job.reads, *job.writes))
+                things = {path: transfer.sent(path, lambda sha, file: [file.read_bytes()]) for path in paths}
+                assert not [value for value in told(job.arguments) if os.sep in value and value not in paths]
+                reply = runner.run(job, things)
+                for path, content in reply["written"].items():
+                    transfer.bring_back(path, content)
+                yield number, reply["answer"]
+        finally:
+            runner.worker.end()
+
+
+def told(value) -> list[str]:
+    """The words in plain values."""
+    if isinstance(value, dict):
+        return [word for one in value.values() for word in told(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_what_improves_a_model_is_searched_elsewhere(tmp_path, monkeypatch):
+    """Nothing that such a job names is only here, and its plans come back."""
+    monkeypatch.setattr(transfer, "paths", SimpleNamespace(cache=lambda: tmp_path / "cache"))
+    monkeypatch.setattr(transfer, "is_here", lambda thing, path: False)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda content: content))
+    made = generate("ferry", [Group(3, 0, parse_sizes(["locations=2-3", "cars=1-2"]))], tmp_path / "problems")
+    problems = [LadderProblem(one.problem.stem, 0, str(one.domain), str(one.problem)) for one in made]
+    fresh = Model.fresh(signature_of(load(made[0].domain, made[0].problem)), Architecture(layers=1, dim=4), 0)
+    fresh.save(tmp_path / "model.safetensors")
+    terms, found = Terms("gbfs", 200, 60.0, 2, "ff", 1000), []
+    for where, pool in (("here", pool_of), ("there", lambda jobs, prepare, cluster: OtherMachine(1))):
+        monkeypatch.setattr(searching, "pool_of", pool)
+        (tmp_path / where).mkdir()
+        cluster = None if where == "here" else "auto"
+        done = search_all(tmp_path / "model.safetensors", problems, terms, tmp_path / where, cluster=cluster)
+        found.append({one.name: (result.by, result.expanded, result.steps) for one, result in done})
+    assert found[0] == found[1] and len(found[0]) == 3
+    here, there = (transfer.contents(tmp_path / where) for where in ("here", "there"))
+    assert here == there and len(here) == 6
+    assert not [*search_all(tmp_path / "model.safetensors", [], terms, None, cluster="auto")]
+
+
 def counted(rows: list[dict]) -> list[dict]:
     """What does not depend on the clock."""
     return [{key: value for key, value in row.items() if "seconds" not in key and key != "peak_kb"} for row in rows]
@@ -121,6 +180,22 @@ def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, 
     found = label(generate("ferry", [Group(8, 0, sizes)], folder), cluster=cluster.address)
     assert all(outcome.plan is not None and outcome.plan.proved_optimal for outcome in found)
     check_trained_alike(tmp_path, {"cluster": cluster.address})
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_model_improves_on_a_cluster_as_it_does_here(cluster, tmp_path):
+    terms = {"domain": "ferry", "sizes": "locations=2,3 cars=1,2", "model": "fresh", "rounds": 1, "problems": 3}
+    terms |= {"held_out": 2, "steps": 5, "expansions": 60, "search_time": 600.0}
+    found = []
+    for name, where in (("here", None), ("there", cluster.address)):
+        config = ImproveConfig(**terms, cluster=where, out=str(tmp_path / f"{name}.safetensors"))
+        better = improve(config, say=lambda text: None)
+        rows = [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(config.folder / "improve.jsonl")]
+        plans = transfer.contents(config.folder / "plans")
+        weights = {name: array.tobytes() for name, array in better.weights.items()}
+        found.append((sorted(map(str, rows)), plans, weights))
+    assert found[0] == found[1] and found[0][1]
 
 
 @pytest.mark.slow
