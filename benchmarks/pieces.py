@@ -14,10 +14,10 @@ from typing import Any
 
 from planrank.evaluation.runs import Row
 from planrank.files import make_folder, write_text
-from planrank.journal import read_rows
+from planrank.journal import packed, read_rows, unpacked
 from planrank.reports.results import RUN_KEYS
 
-Piece = tuple[Any, ...]
+Piece = tuple[Any, ...]  # its domain comes first; `planrank report` calls it by that
 PLACES = ("domain", "problem", "model")
 KEPT = tuple(sorted({*RUN_KEYS, *PLACES}))
 
@@ -47,8 +47,8 @@ class Pieces:
         return self.lines[piece]["about"]
 
     def add(self, piece: Piece, rows: Sequence[Row], about: Any = None) -> None:
-        line = {"piece": piece, "settings": self.digests[piece], "about": about} | packed(rows, self.columns)
-        self.lines[piece] = line
+        line = {"piece": piece, "settings": self.digests[piece], "about": about}
+        self.lines[piece] = line | packed([*map(without_folders, rows)], self.columns)
         make_folder(self.file.parent)
         write_text(self.file, "".join(json.dumps(line) + "\n" for line in self.lines.values()))
 
@@ -63,14 +63,5 @@ def digest_of(settings: Any) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def packed(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    for place in PLACES:
-        columns[place] = [value and Path(value).name for value in columns[place]]
-    same = {name: values[0] for name, values in columns.items() if rows and values.count(values[0]) == len(rows)}
-    return {"rows": len(rows), "same": same, "columns": {n: v for n, v in columns.items() if n not in same}}
-
-
-def unpacked(line: dict[str, Any]) -> list[Row]:
-    columns = line["columns"]
-    return [line["same"] | {name: values[i] for name, values in columns.items()} for i in range(line["rows"])]
+def without_folders(row: Row) -> Row:
+    return row | {place: row[place] and Path(row[place]).name for place in PLACES if place in row}
