@@ -25,8 +25,7 @@ from typing import Any
 
 import paper_tables
 import script
-from coverage_tables import LOSS_NAMES
-from paper_budget import OTHERS, SEARCHES, Paper, Share
+from paper_budget import OTHERS, SEARCHES, Paper, Share, series_of, series_of_other
 from paper_tables import LEVIN, Cells
 from peers import ANSWER
 from tables import machine, markdown, write
@@ -39,8 +38,6 @@ from planrank.journal import read_rows
 from planrank.models.model import Model
 from planrank.parallel.pool import pool_of
 from planrank.reports.report import report as write_page
-
-BFS = "breadth-first search"
 
 
 def prepare(paper: Paper) -> None:
@@ -95,9 +92,8 @@ def report(paper: Paper) -> None:
         domains |= dict.fromkeys(paper.test_problems(domain), domain)
         for row in rows:
             if row["rank"] == OTHERS:
-                guide = BFS if row["search"] == "bfs" else row["guide"]
-                beside.setdefault(row["line"], {}).setdefault(guide, []).append(row)
-                shown.append(row | {"series": guide})
+                beside.setdefault(row["line"], {}).setdefault(series_of_other(row), []).append(row)
+                shown.append(page_row(row))
                 continue
             cell = row["search"], row["loss"]
             for table in found if cell == LEVIN else [row["rank"]]:  # a policy stands beside both rankings
@@ -114,15 +110,12 @@ def report(paper: Paper) -> None:
 
 
 def page_row(row: Row) -> Row:
-    """As the page shows it: models of one loss and ranking are one series, and a seed is a problem of its own."""
-    loss, seed = LOSS_NAMES[row["loss"]], row["seed"]
-    name = loss if row["loss"] == "levin" else f"{loss}, ranking {row['rank']}"
-    more = (
-        {}
-        if seed == 0
-        else {"instance_sha": f"{row['instance_sha']}-{seed}", "problem": f"{row['problem']}-seed{seed}"}
-    )
-    return row | {"series": name} | more
+    """As the page shows it: a seed is a problem of its own, and a line of the tables a domain, because pieces do not keep
+    where files lay. Rows of older journals do not name their series."""
+    series = series_of_other(row) if row["rank"] == OTHERS else series_of(row["loss"], row["rank"])
+    seed = row["seed"]
+    more = {} if seed == 0 else {name: f"{row[name]}-seed{seed}" for name in ("instance_sha", "problem")}
+    return row | {"series": series, "domain": f"{row['line']}/domain.pddl"} | more
 
 
 def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:

@@ -15,7 +15,9 @@ from test_benchmarks import columns, needs_fast_downward, quick, run
 from planrank.files import read_toml
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
+import paper
 import paper_tables
+from paper_budget import OTHERS
 from paper_tables import Claim, both, compared, holm, sign_test, verdict_of, votes, wilson
 
 sys.path.remove(str(REPOSITORY / "benchmarks"))
@@ -112,6 +114,18 @@ def test_what_was_printed_is_whole():
     assert len(TOLD["budgets"]["full"]["networks"]) == 18
     # The paper's own table: ranking is nowhere below regression.
     assert paper_tables.printed_order(paper_tables.CLAIMS[0], printed) == "28 above, 4 level, 0 below"
+
+
+def test_rows_of_finished_pieces_keep_their_domains_on_the_page():
+    """What is kept in pieces does not say where its files lay."""
+    row = {"domain": "domain.pddl", "line": "tiles 4", "rank": "states", "seed": 0, "loss": "lstar",
+           "instance_sha": "1", "problem": "p1", "search": "gbfs", "guide": "model:layers1"}  # fmt: skip
+    shown = [paper.page_row(row), paper.page_row(row | {"seed": 2, "line": "ferry", "loss": "levin"})]
+    assert [Path(one["domain"]).parent.name for one in shown] == ["tiles 4", "ferry"]
+    assert [one["series"] for one in shown] == ["L*, ranking states", "levin"]
+    assert [one["problem"] for one in shown] == ["p1", "p1-seed2"] and shown[1]["instance_sha"] == "1-seed2"
+    beside = paper.page_row(row | {"rank": OTHERS, "loss": None, "guide": "blind", "search": "bfs"})
+    assert beside["series"] == "breadth-first search"
 
 
 @needs_fast_downward
