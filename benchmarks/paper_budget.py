@@ -52,6 +52,8 @@ class Paper:
         self.told = read_toml(options.config)
         self.budget = self.told["budgets"][options.budget]
         self.rows = work / "rows.jsonl"
+        # A try of another budget must not lie where hours of work do.
+        self.name = "paper" if options.budget == "default" else f"paper_{options.budget}"
         wanted = options.domains or self.budget.get("domains", list(self.told["domains"]))
         self.missing = {domain: why for domain in wanted if (why := self.why_missing(domain))}
         self.domains = [domain for domain in wanted if domain not in self.missing]
@@ -146,7 +148,7 @@ class Paper:
     @cached_property
     def pieces(self) -> Pieces:
         """What is finished of the shares."""
-        file = (self.options.results or self.work) / "paper_pieces.jsonl"
+        file = (self.options.results or self.work) / f"{self.name}_pieces.jsonl"
         return Pieces(file, {piece: self.settings_of(piece) for piece in self.shares}, ASKED)
 
     def unfinished(self, domain: str | None = None) -> list[Share]:

@@ -23,14 +23,16 @@ KEPT = tuple(sorted({*RUN_KEYS, *PLACES}))
 
 
 class Pieces:
-    """The file of finished pieces; `settings` has all pieces there are, and what their figures depend on. Those that
-    were made with other settings are passed by, and go when one is added. Of a row KEPT is kept, and what `more` names.
+    """The file of finished pieces; `settings` has those that are asked for, and what their figures depend on. Of these,
+    what was made with other settings is passed by, and goes when one is added; pieces that are not asked for stay. Of a
+    row KEPT is kept, and what `more` names.
     """
 
     def __init__(self, file: Path, settings: Mapping[Piece, Any], more: Sequence[str] = ()):
         self.file, self.columns = file, (*more, *KEPT)
         self.digests = {piece: digest_of(each) for piece, each in settings.items()}
         lines = {tuple(line["piece"]): line for line in read_rows(file)}
+        self.others = {piece: line for piece, line in lines.items() if piece not in self.digests}
         self.lines = {piece: line for piece, line in lines.items() if self.digests.get(piece) == line["settings"]}
 
     def __contains__(self, piece: Piece) -> bool:
@@ -50,7 +52,7 @@ class Pieces:
         line = {"piece": piece, "settings": self.digests[piece], "about": about}
         self.lines[piece] = line | packed([*map(without_folders, rows)], self.columns)
         make_folder(self.file.parent)
-        write_text(self.file, "".join(json.dumps(line) + "\n" for line in self.lines.values()))
+        write_text(self.file, "".join(json.dumps(line) + "\n" for line in (self.others | self.lines).values()))
 
 
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:

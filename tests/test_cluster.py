@@ -158,10 +158,7 @@ def cluster():
 
 
 @needs_ray
-@pytest.mark.slow
-def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
-    broken = tmp_path / "broken.pddl"
-    broken.write_text("(define (problem")
+def test_a_cluster_answers_as_the_local_pool_does(cluster):
     jobs = [Job("jobs_for_tests:double", {"number": n}) for n in range(6)]
     jobs += [Job(f"jobs_for_tests:{name}", {}) for name in ("refuse", "die", "divide")]
     jobs.append(Job("jobs_for_tests:sleep", {"seconds": 60}, seconds=1))
@@ -169,6 +166,13 @@ def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, 
     for number in range(len(jobs)):
         assert str(here[number].error) == str(there[number].error) and here[number].lost == there[number].lost
         assert number >= 6 or here[number].value["twice"] == there[number].value["twice"]
+
+
+@needs_ray
+@pytest.mark.slow
+def test_commands_do_on_a_cluster_what_they_do_here(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
+    broken = tmp_path / "broken.pddl"
+    broken.write_text("(define (problem")
     monkeypatch.chdir(tmp_path)  # where actors do not work
     some = [*instances, type(instances[0])(instances[0].domain, broken)]
     guides = [FF, Guide.of_model(model.relative_to(tmp_path))]
@@ -227,7 +231,6 @@ def check_trained_alike(tmp_path, where) -> None:
 
 
 @needs_ray
-@pytest.mark.slow
 def test_a_machine_that_is_lost_costs_time_and_no_job(cluster, tmp_path):
     ray = connect(cluster.address)
     third = cluster.add_node(num_cpus=1, include_dashboard=False)
@@ -278,7 +281,6 @@ def test_a_job_that_ends_every_machine_is_given_up(cluster):
 
 
 @needs_ray
-@pytest.mark.slow
 def test_connecting_leaves_the_signals_as_they_were(cluster):
     before = signal.getsignal(signal.SIGTERM)
     connect(cluster.address)

@@ -17,8 +17,8 @@ from planrank.files import read_toml
 sys.path.append(str(REPOSITORY / "benchmarks"))
 import paper
 import paper_tables
-from paper_budget import OTHERS
-from paper_tables import Claim, both, compared, holm, sign_test, verdict_of, votes, wilson
+from paper_budget import OTHERS, Paper
+from paper_tables import Claim, both, cell_of, compared, holm, sign_test, verdict_of, votes, wilson
 
 sys.path.remove(str(REPOSITORY / "benchmarks"))
 
@@ -116,6 +116,28 @@ def test_what_was_printed_is_whole():
     assert paper_tables.printed_order(paper_tables.CLAIMS[0], printed) == "28 above, 4 level, 0 below"
 
 
+def test_a_cell_says_what_was_printed_and_whether_it_differs():
+    half = rows([5] * 10 + [None] * 10)
+    assert cell_of("solved", half, set(), 50, 2) == "50 (50 ± 2)"
+    assert cell_of("solved", half, set(), 90, 0) == {"text": "50 (90 ± 0), below", "mark": "bad"}
+    assert cell_of("solved", half + rows([5] * 20, seed=1), set(), 20, 0)["text"] == "75 ± 35 (20 ± 0), above"
+    assert cell_of("expanded", half, set(), 7, None) == "5 (7)"
+    assert cell_of("expanded", half, set(), None, None) == "5" and cell_of("solved", [], set(), 9, 1) == "-"
+
+
+def test_budgets_and_clusters_do_not_get_in_each_others_way(tmp_path, monkeypatch):
+    def told(*words):
+        monkeypatch.setattr(sys, "argv", ["paper.py", *words])
+        return paper.parsed()
+
+    assert told().jobs == 2 and told("--jobs", "3").jobs == 3 and told("--quick").jobs == 1
+    assert told("--cluster", "auto").jobs is None  # as many as there are processors
+    names = [Paper(told("--budget", budget, "--results", str(tmp_path)), tmp_path).pieces.file.name
+             for budget in ("quick", "default", "full")]  # fmt: skip
+    assert names == ["paper_quick_pieces.jsonl", "paper_pieces.jsonl", "paper_full_pieces.jsonl"]
+    assert paper.train in paper.stages("auto") and paper.train not in paper.stages(None)
+
+
 def test_rows_of_finished_pieces_keep_their_domains_on_the_page():
     """What is kept in pieces does not say where its files lay."""
     row = {"domain": "domain.pddl", "line": "tiles 4", "rank": "states", "seed": 0, "loss": "lstar",
@@ -135,7 +157,7 @@ def test_quick_leaves_nothing_behind(tmp_path):
     assert [claim for claim, *_ in found] == [claim.text for claim in paper_tables.CLAIMS]
     assert {rank for _, rank, _ in found} == {"states"} and {verdict for *_, verdict in found} == {"cannot be told"}
     ((domain, problems, solved),) = columns(tables, "domain", "problems", "A*, L*")[:1]
-    assert (domain, problems) == ("ferry", "2") and solved.endswith("(98)")
+    assert (domain, problems) == ("ferry", "2") and "(98 ± 3)" in solved
     ((*_, lama),) = columns(tables, "domain", "breadth-first search", "LAMA-first")
     assert lama == "100"
 
@@ -149,7 +171,7 @@ def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
     assert "Unfinished" in (unfinished := run("paper.py", tmp_path, *options, "--stage", "report"))
     run("paper.py", tmp_path, *options)
     made = {file: file.stat().st_mtime_ns for file in Path(tmp_path, "work").rglob("*.safetensors")}
-    journal, pieces = (tmp_path / "work/quick" / name for name in ("rows.jsonl", "paper_pieces.jsonl"))
+    journal, pieces = (tmp_path / "work/quick" / name for name in ("rows.jsonl", "paper_quick_pieces.jsonl"))
     pieces.unlink()
     first = journal.read_text()
     journal.write_text("\n".join(first.splitlines()[:-2]) + "\n" + first.splitlines()[-2][:40])  # as after a kill
@@ -160,7 +182,7 @@ def test_it_goes_on_where_it_was_and_makes_a_page(tmp_path):
     assert len(keys) == len(first.splitlines())
     told = run("paper.py", tmp_path, *options, "--stage", "cost").splitlines()[2].split(" | ")
     assert [told[0], told[1], told[3]] == ["| ferry", "3", "10"] and told[2].endswith("(3)") and "(10)" in told[4]
-    assert "planrank_document" in (tmp_path / "work/quick/paper.html").read_text()
+    assert "planrank_document" in (tmp_path / "work/quick/paper_quick.html").read_text()
     # What is finished need not be made again where the models are not: the tables are the same.
     shutil.rmtree(tmp_path / "work/quick/models")
     journal.unlink()

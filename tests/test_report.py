@@ -101,7 +101,7 @@ def test_models_of_one_domain_each_are_one_guide():
         return named([row(domain=domain, guide=f"model:{sha}", model_sha=sha) for domain, sha in pairs])
 
     guides = [one["guide"] for one in [*asked(("ferry", "1"), ("spanner", "2")), *named([row(), row(domain="x")])]]
-    assert guides == ["model:of each domain"] * 2 + ["ff"] * 2
+    assert guides == ["the domain's model"] * 2 + ["ff"] * 2
     for pairs in ((("ferry", "1"), ("ferry", "2")), (("ferry", "1"), ("spanner", "1")), (("ferry", "1"),)):
         assert [one["guide"] for one in asked(*pairs)] == [f"model:{sha}" for _, sha in pairs]
 

@@ -76,7 +76,7 @@ def models_of_domains(runs: Sequence[Row]) -> dict[str, str]:
     domains, models = {domain for domain, _ in asked}, {sha for _, sha in asked}
     if len(models) < 2 or not len(asked) == len(domains) == len(models):
         return {}
-    return dict.fromkeys(models, "model:of each domain")
+    return dict.fromkeys(models, "the domain's model")
 
 
 def domain_names(folders: set[str]) -> dict[str, str]:
