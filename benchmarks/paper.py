@@ -116,9 +116,11 @@ def page_row(row: Row) -> Row:
     """As the page shows it: a seed is a problem of its own, and a line of the tables a domain, because pieces do not
     keep where files lay. Rows of older journals do not name their series."""
     series = series_of_other(row) if row["rank"] == OTHERS else series_of(row["loss"], row["rank"])
-    seed = row["seed"]
-    more = {} if seed == 0 else {name: f"{row[name]}-seed{seed}" for name in ("instance_sha", "problem")}
-    return row | {"series": series, "domain": f"{row['line']}/domain.pddl"} | more
+    told = {"series": series, "domain": f"{row['line']}/domain.pddl"}
+    if seed := row["seed"]:
+        told["instance_sha"] = f"{row['instance_sha']}-seed{seed}"
+        told["problem"] = f"{Path(row['problem']).stem}-seed{seed}.pddl"
+    return row | told
 
 
 def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:

@@ -22,10 +22,10 @@ TEST = (
     f"are corrected by Holm's method; {LEVEL:g} is the level."
 )
 CELL_TEST = (
-    "A cell is our mean over the seeds ± standard deviation, and in brackets what was printed. It says above or "
-    "below where the printed share lies outside the 95 % interval (Wilson) around the share of all our runs that were solved; "
-    "elsewhere the two cannot be told apart. Expansions and plan lengths have no such verdict: they are means over "
-    "problems that the paper does not name, printed without a deviation."
+    "A cell is our mean over the seeds ± standard deviation, and in brackets what was printed. It says above or below "
+    "where the printed share lies outside the 95 % interval (Wilson) around the share of all our runs that were "
+    "solved; elsewhere the two cannot be told apart. Expansions and plan lengths have no such verdict: they are means "
+    "over problems that the paper does not name, printed without a deviation."
 )
 NOT_COMPARABLE = (
     "The paper's random split is not known, nor are its instances of spanner and most of those of the grids: problems "

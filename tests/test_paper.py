@@ -141,11 +141,11 @@ def test_budgets_and_clusters_do_not_get_in_each_others_way(tmp_path, monkeypatc
 def test_rows_of_finished_pieces_keep_their_domains_on_the_page():
     """What is kept in pieces does not say where its files lay."""
     row = {"domain": "domain.pddl", "line": "tiles 4", "rank": "states", "seed": 0, "loss": "lstar",
-           "instance_sha": "1", "problem": "p1", "search": "gbfs", "guide": "model:layers1"}  # fmt: skip
+           "instance_sha": "1", "problem": "p1.pddl", "search": "gbfs", "guide": "model:layers1"}  # fmt: skip
     shown = [paper.page_row(row), paper.page_row(row | {"seed": 2, "line": "ferry", "loss": "levin"})]
     assert [Path(one["domain"]).parent.name for one in shown] == ["tiles 4", "ferry"]
-    assert [one["series"] for one in shown] == ["L*, ranking states", "levin"]
-    assert [one["problem"] for one in shown] == ["p1", "p1-seed2"] and shown[1]["instance_sha"] == "1-seed2"
+    assert [one["series"] for one in shown] == ["L*, ranking states", "Levin"]
+    assert [Path(one["problem"]).stem for one in shown] == ["p1", "p1-seed2"] and shown[1]["instance_sha"] == "1-seed2"
     beside = paper.page_row(row | {"rank": OTHERS, "loss": None, "guide": "blind", "search": "bfs"})
     assert beside["series"] == "breadth-first search"
 
