@@ -21,6 +21,7 @@ from planrank.journal import read_rows
 from planrank.models.hypergraph.architecture import Architecture
 from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
+from planrank.parallel import cluster as cluster_module
 from planrank.parallel import transfer
 from planrank.parallel.cluster import MOST_ATTEMPTS, Runner, connect, named
 from planrank.parallel.pool import Job, Pool, pool_of
@@ -85,6 +86,34 @@ def test_files_are_told_by_their_contents(tmp_path, monkeypatch):
 def test_a_machine_with_another_planrank_is_refused():
     with pytest.raises(PlanrankError, match=r"has planrank \S+, expected 0\.0\.0"):
         Runner(None, [], "0.0.0")
+
+
+def test_a_machine_gets_julia_ready_whatever_its_jobs_are(monkeypatch, tmp_path):
+    """Cold runs and trainings start processes of their own, which need it as workers do."""
+    started = []
+
+    class Setup:
+        def __init__(self, command):
+            started.append(command[2:])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait(self, seconds):
+            return len(started) - 1
+
+    monkeypatch.setattr(cluster_module, "Process", Setup)
+    Runner(None, [], __version__).ready()
+    assert started == []  # it is ready: asking costs nothing
+    monkeypatch.setattr(cluster_module.image, "file", lambda: tmp_path / "none.so")
+    Runner(None, [], __version__).ready()
+    assert started == [["planrank", "setup", "--quiet"]]
+    monkeypatch.setattr(cluster_module.record, "load", lambda: None)
+    with pytest.raises(PlanrankError, match=r"Julia could not be set up on \S+; `planrank setup` says why"):
+        Runner(None, [], __version__).ready()
 
 
 def test_errors_have_the_names_that_the_caller_knows():

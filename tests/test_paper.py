@@ -4,7 +4,9 @@ import json
 import math
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import REPOSITORY
@@ -16,6 +18,7 @@ from planrank.files import read_toml
 
 sys.path.append(str(REPOSITORY / "benchmarks"))
 import paper
+import paper_cost
 import paper_tables
 from paper_budget import OTHERS, Paper
 from paper_tables import Claim, both, cell_of, compared, holm, sign_test, verdict_of, votes, wilson
@@ -148,6 +151,27 @@ def test_rows_of_finished_pieces_keep_their_domains_on_the_page():
     assert [Path(one["problem"]).stem for one in shown] == ["p1", "p1-seed2"] and shown[1]["instance_sha"] == "1-seed2"
     beside = paper.page_row(row | {"rank": OTHERS, "loss": None, "guide": "blind", "search": "bfs"})
     assert beside["series"] == "breadth-first search"
+
+
+def test_what_many_machines_cost_is_counted():
+    full, sweep = paper_cost.full_tables(), paper_cost.sweep()
+    trainings = [one for one in full if one.is_training]
+    # 3 seeds of 5 losses in 2 rankings and Levin's policy; 18 networks, of the grids' domains one.
+    assert sum(one.count for one in trainings) == 3 * 11 * (5 * 18 + 3) and len(full) == 2 * len(trainings) == 16
+    runs = {one.name: one.count for one in full if not one.is_training}
+    assert runs["runs of ferry"] == 3 * (2 * 10 + 1) * 12
+    assert sum(one.count for one in sweep) == 10_000 and all(one.seconds > 10 for one in sweep)
+    work = [paper_cost.Work("trainings", 100, 36.0, True), paper_cost.Work("runs", 1000, 3.6, False)]
+    handing = {"training": 3.6, "run": 0.36}
+    hours = paper_cost.hours_of(work, handing, SimpleNamespace(machines=10, processors=2))
+    assert [round(value, 3) for name, value in hours.items() if name != "the network"] == [0.1, 0.2, 0.01]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
+def test_what_handing_out_costs_is_measured(tmp_path):
+    found = columns(quick("paper_cost.py", tmp_path), "what", "jobs", "slowest")
+    assert [(what, jobs) for what, jobs, _ in found] == [("full tables", "31,671"), ("10,000 trainings", "10,000")]
 
 
 @needs_fast_downward

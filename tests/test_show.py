@@ -183,6 +183,8 @@ def test_the_slider_and_the_keys_move_through_the_plan(browser, tmp_path):  # no
             return page.inner_text("#action"), page.inner_text("#step"), page.input_value("#slider")
 
         assert at() == ("The start", f"0 / {len(steps)}", "0")
+        goals = page.locator("#goal .fact").count()
+        assert goals == len(data_of(out)["goal"]) and page.locator("#goal .fact.missing").count() > 0
         page.keyboard.press("ArrowRight")
         assert at() == (steps[0], f"1 / {len(steps)}", "1")
         assert page.locator("#changed .fact.new").count() > 0 and page.locator("#changed .fact.gone").count() > 0
@@ -194,6 +196,7 @@ def test_the_slider_and_the_keys_move_through_the_plan(browser, tmp_path):  # no
         page.keyboard.press("End")
         assert at()[1] == f"{len(steps)} / {len(steps)}"
         assert page.locator("#drawing svg text").count() == 6
+        assert page.locator("#goal .fact.missing").count() == 0 and page.locator("#goal .fact").count() == goals
         page.click("#steps li:nth-child(3)")
         assert at()[0] == steps[1] and page.get_attribute("#steps li:nth-child(3)", "aria-current") == "step"
         page.eval_on_selector("#slider", "s => { s.value = 1; s.dispatchEvent(new Event('input')); }")
