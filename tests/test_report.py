@@ -215,7 +215,7 @@ def column(page, table: str, number: int) -> list[str]:
 def test_the_page_sorts_filters_and_compares(browser, journal, training, tmp_path):  # noqa: F811
     document = {"planrank_document": 1, "title": "Claims", "sections": [
         {"title": "Verdicts", "text": "A test.", "header": ["claim", "p"],
-         "rows": [["b", {"text": "0.30 ± 0.1", "mark": "bad"}], ["a", "0.04"]]}]}  # fmt: skip
+         "rows": [["b", {"text": "0.30 ± 0.1 (0.5 ± 0), below", "mark": "bad"}], ["a", "0.04"]]}]}  # fmt: skip
     (tmp_path / "claims.json").write_text(json.dumps(document))
     report([journal, training, tmp_path / "claims.json"], tmp_path / "page.html", title="A <b>title</b>")
     with opened(browser, tmp_path / "page.html") as page:
@@ -252,7 +252,7 @@ def test_the_page_sorts_filters_and_compares(browser, journal, training, tmp_pat
         assert page.locator("#coverage .scatterlayer .trace").count() == 2
         assert page.locator("#lengths .boxlayer .trace").count() == 2
         assert column(page, "trainings", 4) == ["3 of 4"]
-        assert page.locator("td.bad", has_text="0.30 ± 0.1").count() == 1
+        assert page.locator("td.bad:not(.words)", has_text="0.30 ± 0.1").count() == 1  # a number
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -268,6 +268,15 @@ def test_the_page_fits_a_phone_and_follows_the_theme(browser, journal, tmp_path,
         assert (page.evaluate(ground) == before) == (scheme == "dark")
         page.emulate_media(media="print")
         assert not page.is_visible("#filters") and page.is_visible("#summary")
+
+
+def test_curves_that_a_training_has_not_are_not_drawn(browser, tmp_path):  # noqa: F811
+    """Losses that compare nothing have no 0-1 loss."""
+    log = write(tmp_path / "levin.jsonl", [{name: one[name] for name in one if name != "zero_one"} for one in LOG])
+    report([log], tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        titles = page.locator("figure h3").all_inner_texts()
+        assert titles == ["Loss", "Validation: share solved", "Validation: expansions"]
 
 
 def test_the_page_shows_how_a_model_improved(browser, tmp_path):  # noqa: F811
