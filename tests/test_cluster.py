@@ -218,7 +218,7 @@ def test_commands_do_on_a_cluster_what_they_do_here(cluster, tmp_path, instances
 @needs_ray
 @pytest.mark.slow
 def test_a_model_improves_on_a_cluster_as_it_does_here(cluster, tmp_path):
-    terms = {"domain": "ferry", "sizes": "locations=2,3 cars=1,2", "model": "fresh", "rounds": 1, "problems": 3}
+    terms = {"domain": "ferry", "sizes": "locations=3,4 cars=2,3", "model": "fresh", "rounds": 1, "problems": 3}
     terms |= {"held_out": 2, "steps": 5, "expansions": 60, "search_time": 600.0}
     found = []
     for name, where in (("here", None), ("there", cluster.address)):
