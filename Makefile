@@ -62,7 +62,7 @@ $(VENV)/installed: $(BIN)/pip pyproject.toml Project.toml constraints.txt
 
 $(VENV)/installed-for-tests: $(VENV)/installed
 	@echo "installing what the tests need"
-	$(INSTALL) --editable '.[dev,docs,lab,notebook,peers,teachers,up]'
+	$(INSTALL) --editable '.[cluster,dev,docs,lab,notebook,peers,teachers,up]'
 	@touch $@
 
 clean:

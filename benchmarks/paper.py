@@ -11,7 +11,8 @@ says all: budgets, domains, settings, what was printed.
 Every model and every run is written down when it is done, in --work; whatever is stopped goes on where it was. What is
 finished for a domain, a ranking and a seed is kept in results/paper_pieces.jsonl too, and is not made again by whoever
 has that file. The problems are those in --data (as benchmarks/coverage.py describes it), and where there are none
-planrank makes some. Results go to benchmarks/results/paper.{md,json,html}; the page is made by `planrank report`.
+planrank makes some. Results go to benchmarks/results/paper.{md,json,html}, of other budgets to paper_quick… and
+paper_full…; the page is made by `planrank report`.
 --quick is --budget quick.
 """
 
@@ -19,14 +20,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import paper_tables
 import script
-from coverage_tables import LOSS_NAMES
-from paper_budget import OTHERS, SEARCHES, Paper, Share
+from paper_budget import OTHERS, SEARCHES, Paper, Share, series_of, series_of_other
 from paper_tables import LEVIN, Cells
 from peers import ANSWER
 from tables import machine, markdown, write
@@ -40,7 +40,7 @@ from planrank.models.model import Model
 from planrank.parallel.pool import pool_of
 from planrank.reports.report import report as write_page
 
-BFS = "breadth-first search"
+JOBS = 2  # on this machine; on a cluster as many as it has processors
 
 
 def prepare(paper: Paper) -> None:
@@ -95,9 +95,8 @@ def report(paper: Paper) -> None:
         domains |= dict.fromkeys(paper.test_problems(domain), domain)
         for row in rows:
             if row["rank"] == OTHERS:
-                guide = BFS if row["search"] == "bfs" else row["guide"]
-                beside.setdefault(row["line"], {}).setdefault(guide, []).append(row)
-                shown.append(row | {"series": guide})
+                beside.setdefault(row["line"], {}).setdefault(series_of_other(row), []).append(row)
+                shown.append(page_row(row))
                 continue
             cell = row["search"], row["loss"]
             for table in found if cell == LEVIN else [row["rank"]]:  # a policy stands beside both rankings
@@ -109,20 +108,19 @@ def report(paper: Paper) -> None:
     made.append({"title": "How it was run", "text": conditions(paper)})
     title = f"The paper's tables, budget {paper.options.budget}"
     document = {"planrank_document": 1, "title": title, "sections": made}
-    write(paper.options.results, "paper", paper_tables.as_markdown(document), document)
+    write(paper.options.results, paper.name, paper_tables.as_markdown(document), document)
     page(paper, document, shown)
 
 
 def page_row(row: Row) -> Row:
-    """As the page shows it: models of one loss and ranking are one series, and a seed is a problem of its own."""
-    loss, seed = LOSS_NAMES[row["loss"]], row["seed"]
-    name = loss if row["loss"] == "levin" else f"{loss}, ranking {row['rank']}"
-    more = (
-        {}
-        if seed == 0
-        else {"instance_sha": f"{row['instance_sha']}-{seed}", "problem": f"{row['problem']}-seed{seed}"}
-    )
-    return row | {"series": name} | more
+    """As the page shows it: a seed is a problem of its own, and a line of the tables a domain, because pieces do not
+    keep where files lay. Rows of older journals do not name their series."""
+    series = series_of_other(row) if row["rank"] == OTHERS else series_of(row["loss"], row["rank"])
+    told = {"series": series, "domain": f"{row['line']}/domain.pddl"}
+    if seed := row["seed"]:
+        told["instance_sha"] = f"{row['instance_sha']}-seed{seed}"
+        told["problem"] = f"{Path(row['problem']).stem}-seed{seed}.pddl"
+    return row | told
 
 
 def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:
@@ -133,7 +131,7 @@ def page(paper: Paper, document: dict[str, Any], shown: list[Row]) -> None:
     write_text(place / "runs.jsonl", "".join(json.dumps(row) + "\n" for row in shown))
     sources = [place / "paper.json", place / "runs.jsonl"]
     sources += [Path(file) for piece in paper.shares for _, file in paper.chosen(piece)]
-    out = (paper.options.results or paper.work) / "paper.html"
+    out = (paper.options.results or paper.work) / f"{paper.name}.html"
     write_page(sources, out, document["title"])
     say(f"the page is {out}")
 
@@ -152,7 +150,7 @@ def conditions(paper: Paper) -> list[str]:
         f"Budget {paper.options.budget}: {budget['seeds']} seeds, {len(budget['networks'])} networks to choose from on "
         f"validation, {budget['training']['steps']:,} steps of training, at most {budget['problems'] or 'all'} test "
         f"problems of a line, {budget['seconds']:g} s for a cold process ({budget['grid_seconds']:g} s on grids).",
-        f"Measured on {machine()}, {paper.options.jobs} processes at a time.",
+        f"Measured on {machine()}, {paper.options.jobs or 'as many as the cluster has processors'} at a time.",
     ]
     for domain in paper.domains:
         plans, unproved = training_plans(paper.training_folder(domain), paper.settings(domain, "states"))
@@ -197,6 +195,11 @@ def told(values: list[float]) -> str:
 STAGES = {"prepare": prepare, "train": train, "search": search, "report": report, "cost": cost}
 
 
+def stages(cluster: str | None) -> list[Callable[[Paper], None]]:
+    """A piece has a hundred trainings at most: on a cluster that has more processors all are in one queue."""
+    return [prepare, train_and_search, report] if cluster is None else [prepare, train, search, report]
+
+
 def parsed() -> argparse.Namespace:
     parser = script.parser(__doc__)
     parser.add_argument("--budget", choices=["quick", "default", "full"], default="default")
@@ -207,7 +210,11 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--processors", type=int, default=2, metavar="N", help="for the stage cost: how many there are")
     parser.add_argument("--work", type=Path, default=Path("planrank-paper"), help="models and rows are kept here")
     parser.add_argument("--config", type=Path, default=Path(__file__).with_suffix(".toml"), help="what is run")
-    return script.parse(parser, quick={"budget": "quick", "jobs": 1, "work": None})
+    parser.set_defaults(jobs=None)
+    options = script.parse(parser, quick={"budget": "quick", "jobs": 1, "work": None})
+    if options.jobs is None and options.cluster is None:
+        options.jobs = JOBS
+    return options
 
 
 def main() -> None:
@@ -215,7 +222,7 @@ def main() -> None:
     with script.folder_for(options.work) as work:
         paper = Paper(options, work / options.budget)
         make_folder(paper.work)
-        for stage in [STAGES[options.stage]] if options.stage else [prepare, train_and_search, report]:
+        for stage in [STAGES[options.stage]] if options.stage else stages(options.cluster):
             stage(paper)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coverage_tables import LOSS_NAMES
 from peers import peer_runs
 from pieces import Pieces, without_places
 from training import Settings, configuration, is_trained, parts_of
@@ -29,10 +30,10 @@ from planrank.search.guides import Guide
 
 PLANNERS = ("LAMA-first", "FD A*-lmcut")
 SEARCHES = {"levin": ["phs"]}  # of a loss; all others are searched with as the paper does
-
-
+BFS = "breadth-first search"
 OTHERS = "other planners"
-ASKED = ("line", "rank", "loss", "seed")  # by the tables, beside what a run of `planrank evaluate` says
+# By the tables and the page, beside what a run of `planrank evaluate` says.
+ASKED = ("line", "rank", "loss", "seed", "series")
 
 
 class Share(NamedTuple):
@@ -51,6 +52,8 @@ class Paper:
         self.told = read_toml(options.config)
         self.budget = self.told["budgets"][options.budget]
         self.rows = work / "rows.jsonl"
+        # A try of another budget must not lie where hours of work do.
+        self.name = "paper" if options.budget == "default" else f"paper_{options.budget}"
         wanted = options.domains or self.budget.get("domains", list(self.told["domains"]))
         self.missing = {domain: why for domain in wanted if (why := self.why_missing(domain))}
         self.domains = [domain for domain in wanted if domain not in self.missing]
@@ -145,7 +148,7 @@ class Paper:
     @cached_property
     def pieces(self) -> Pieces:
         """What is finished of the shares."""
-        file = (self.options.results or self.work) / "paper_pieces.jsonl"
+        file = (self.options.results or self.work) / f"{self.name}_pieces.jsonl"
         return Pieces(file, {piece: self.settings_of(piece) for piece in self.shares}, ASKED)
 
     def unfinished(self, domain: str | None = None) -> list[Share]:
@@ -185,10 +188,10 @@ class Paper:
             if piece.rank == OTHERS:
                 others = runs(instances, [Guide.of_heuristic("blind")], ["bfs"], settings)
                 others += peer_runs(instances, PLANNERS, settings["time_limit"]) if self.has_planners else []
-                found += [run | about | {"loss": None} for run in others]
+                found += [run | about | {"loss": None, "series": series_of_other(run)} for run in others]
             for loss, file in self.chosen(piece):
                 made = runs(instances, [Guide.of_model(file)], SEARCHES.get(loss, ["astar", "gbfs"]), settings)
-                found += [run | about | {"loss": loss} for run in made]
+                found += [run | about | {"loss": loss, "series": series_of(loss, piece.rank)} for run in made]
         return found
 
     @cached_property
@@ -198,6 +201,15 @@ class Paper:
         except PlanrankError:
             return False
         return True
+
+
+def series_of(loss: str, rank: str) -> str:
+    """Models of one loss and ranking stand together, whatever their domains and seeds."""
+    return LOSS_NAMES[loss] if loss == "levin" else f"{LOSS_NAMES[loss]}, ranking {rank}"
+
+
+def series_of_other(run: Row) -> str:
+    return BFS if run["search"] == "bfs" else run["guide"]
 
 
 def made_group(sizes: dict[str, Any]) -> Group:

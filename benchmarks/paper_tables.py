@@ -22,8 +22,10 @@ TEST = (
     f"are corrected by Holm's method; {LEVEL:g} is the level."
 )
 CELL_TEST = (
-    "A cell is our mean over the seeds ± standard deviation, and in brackets what was printed. It is marked where the "
-    "printed share lies outside the 95 % interval (Wilson) around the share of all our runs that were solved."
+    "A cell is our mean over the seeds ± standard deviation, and in brackets what was printed. It says above or below "
+    "where the printed share lies outside the 95 % interval (Wilson) around the share of all our runs that were "
+    "solved; elsewhere the two cannot be told apart. Expansions and plan lengths have no such verdict: they are means "
+    "over problems that the paper does not name, printed without a deviation."
 )
 NOT_COMPARABLE = (
     "The paper's random split is not known, nor are its instances of spanner and most of those of the grids: problems "
@@ -217,7 +219,8 @@ def spread(values: Sequence[float | None], digits: int) -> str:
     return f"{statistics.fmean(known):,.{digits}f}{deviation}"
 
 
-def cell_of(kind: str, rows: list[Row], common: set[str], figure: float | None, compare: bool) -> Any:
+def cell_of(kind: str, rows: list[Row], common: set[str], figure: float | None, around: float | None) -> Any:
+    """With what was printed, `figure` and its deviation `around`, if it is known and compares."""
     if not rows:
         return "-"
     seeds = by_seed(rows)
@@ -228,11 +231,13 @@ def cell_of(kind: str, rows: list[Row], common: set[str], figure: float | None, 
     else:
         shared = [[row for row in group if row["instance_sha"] in common] for group in seeds]
         text = spread([mean_of(group, "plan_length") for group in shared], 1)
-    if figure is None or not compare:
+    if figure is None:
         return text
+    text += f" ({figure:g})" if around is None else f" ({figure:g} ± {around:g})"
     low, high = wilson(len(solved(rows)), len(rows)) if kind == "solved" else (-math.inf, math.inf)
-    mark = None if low <= figure <= high else "bad" if figure > high else "good"
-    return {"text": f"{text} ({figure:g})", "mark": mark}
+    if low <= figure <= high:
+        return text
+    return {"text": f"{text}, below", "mark": "bad"} if figure > high else {"text": f"{text}, above", "mark": "good"}
 
 
 def common_problems(line: dict[Cell, list[Row]]) -> set[str]:
@@ -262,10 +267,12 @@ def sections(
         for number, (kind, title) in enumerate(TITLES.items(), 1):
             rows = []
             for name, line in cells.items():
-                figures = dict(zip(columns, printed[kind].get(name, [None] * len(columns)), strict=True))
                 common = common_problems(line)
-                compare = rank == "states"
-                made_cells = [cell_of(kind, line.get(cell, []), common, figures[cell], compare) for cell in ran]
+                figures = printed_of(printed, kind, name) if rank == "states" else {}
+                around = printed_of(printed, "deviation", name) if kind == "solved" else {}
+                made_cells = [
+                    cell_of(kind, line.get(cell, []), common, figures.get(cell), around.get(cell)) for cell in ran
+                ]
                 count = (
                     len(common) if kind == "length" else len({r["instance_sha"] for rs in line.values() for r in rs})
                 )
@@ -278,6 +285,11 @@ def sections(
     made.append(planners_section(beside, printed))
     made.append({"title": "What cannot be compared, and why", "text": list(NOT_COMPARABLE)})
     return made
+
+
+def printed_of(printed: dict[str, Any], kind: str, line: str) -> dict[Cell, float]:
+    columns: list[Cell] = [tuple(name.split()) for name in printed["columns"]]
+    return dict(zip(columns, printed[kind].get(line, []), strict=False))
 
 
 def planners_section(beside: dict[str, dict[str, list[Row]]], printed: dict[str, Any]) -> dict[str, Any]:

@@ -14,23 +14,25 @@ from typing import Any
 
 from planrank.evaluation.runs import Row
 from planrank.files import make_folder, write_text
-from planrank.journal import read_rows
+from planrank.journal import packed, read_rows, unpacked
 from planrank.reports.results import RUN_KEYS
 
-Piece = tuple[Any, ...]
+Piece = tuple[Any, ...]  # its domain comes first; `planrank report` calls it by that
 PLACES = ("domain", "problem", "model")
 KEPT = tuple(sorted({*RUN_KEYS, *PLACES}))
 
 
 class Pieces:
-    """The file of finished pieces; `settings` has all pieces there are, and what their figures depend on. Those that
-    were made with other settings are passed by, and go when one is added. Of a row KEPT is kept, and what `more` names.
+    """The file of finished pieces; `settings` has those that are asked for, and what their figures depend on. Of these,
+    what was made with other settings is passed by, and goes when one is added; pieces that are not asked for stay. Of a
+    row KEPT is kept, and what `more` names.
     """
 
     def __init__(self, file: Path, settings: Mapping[Piece, Any], more: Sequence[str] = ()):
         self.file, self.columns = file, (*more, *KEPT)
         self.digests = {piece: digest_of(each) for piece, each in settings.items()}
         lines = {tuple(line["piece"]): line for line in read_rows(file)}
+        self.others = {piece: line for piece, line in lines.items() if piece not in self.digests}
         self.lines = {piece: line for piece, line in lines.items() if self.digests.get(piece) == line["settings"]}
 
     def __contains__(self, piece: Piece) -> bool:
@@ -47,10 +49,10 @@ class Pieces:
         return self.lines[piece]["about"]
 
     def add(self, piece: Piece, rows: Sequence[Row], about: Any = None) -> None:
-        line = {"piece": piece, "settings": self.digests[piece], "about": about} | packed(rows, self.columns)
-        self.lines[piece] = line
+        line = {"piece": piece, "settings": self.digests[piece], "about": about}
+        self.lines[piece] = line | packed([*map(without_folders, rows)], self.columns)
         make_folder(self.file.parent)
-        write_text(self.file, "".join(json.dumps(line) + "\n" for line in self.lines.values()))
+        write_text(self.file, "".join(json.dumps(line) + "\n" for line in (self.others | self.lines).values()))
 
 
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,14 +65,5 @@ def digest_of(settings: Any) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def packed(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    for place in PLACES:
-        columns[place] = [value and Path(value).name for value in columns[place]]
-    same = {name: values[0] for name, values in columns.items() if rows and values.count(values[0]) == len(rows)}
-    return {"rows": len(rows), "same": same, "columns": {n: v for n, v in columns.items() if n not in same}}
-
-
-def unpacked(line: dict[str, Any]) -> list[Row]:
-    columns = line["columns"]
-    return [line["same"] | {name: values[i] for name, values in columns.items()} for i in range(line["rows"])]
+def without_folders(row: Row) -> Row:
+    return row | {place: row[place] and Path(row[place]).name for place in PLACES if place in row}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,17 @@ def read_rows(file: str | Path) -> list[dict[str, Any]]:
     if content.strip() and not rows and not first_was_cut:
         raise PlanrankError("this is no file of an evaluation, so nothing is added to it", file=str(file))
     return rows
+
+
+def packed(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """These entries of rows that are kept in one line: what is the same in all of them is written once."""
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    same = {name: values[0] for name, values in columns.items() if rows and values.count(values[0]) == len(rows)}
+    return {"rows": len(rows), "same": same, "columns": {n: v for n, v in columns.items() if n not in same}}
+
+
+def unpacked(line: dict[str, Any]) -> list[dict[str, Any]]:
+    return [line["same"] | {name: values[i] for name, values in line["columns"].items()} for i in range(line["rows"])]
 
 
 class Journal:

@@ -3,16 +3,25 @@ machine is lost in the middle. Files that machines do not share are sent."""
 
 import os
 import signal
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_evaluate import FF, instances, model  # noqa: F401
 
-from planrank import PlanrankError, TrainConfig, evaluate, train
+from planrank import ImproveConfig, PlanrankError, TrainConfig, __version__, evaluate, improve, load, train
 from planrank.errors import Exit
+from planrank.improving import searching
+from planrank.improving.ladder import LadderProblem
+from planrank.improving.searching import Terms, search_all
+from planrank.journal import read_rows
+from planrank.models.hypergraph.architecture import Architecture
+from planrank.models.hypergraph.signature import signature_of
 from planrank.models.model import Model
+from planrank.parallel import cluster as cluster_module
 from planrank.parallel import transfer
 from planrank.parallel.cluster import MOST_ATTEMPTS, Runner, connect, named
 from planrank.parallel.pool import Job, Pool, pool_of
@@ -23,10 +32,14 @@ from planrank.search.guides import Guide
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")
 
 
-def test_without_ray_the_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+def test_without_ray_the_sentence_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PlanrankError, match=r"needs Ray, which is not installed; `pip install planrank\[cluster\]`"):
         pool_of(cluster="auto")
+    out = tmp_path / "m.safetensors"
+    with pytest.raises(PlanrankError, match="needs Ray"):
+        improve(ImproveConfig(domain="ferry", out=str(out), cluster="auto"))
+    assert not out.with_suffix(".improving").exists()
 
 
 @needs_ray
@@ -75,9 +88,84 @@ def test_a_machine_with_another_planrank_is_refused():
         Runner(None, [], "0.0.0")
 
 
+def test_a_machine_gets_julia_ready_whatever_its_jobs_are(monkeypatch, tmp_path):
+    """Cold runs and trainings start processes of their own, which need it as workers do."""
+    started = []
+
+    class Setup:
+        def __init__(self, command):
+            started.append(command[2:])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def wait(self, seconds):
+            return len(started) - 1
+
+    monkeypatch.setattr(cluster_module, "Process", Setup)
+    Runner(None, [], __version__).ready()
+    assert started == []  # it is ready: asking costs nothing
+    monkeypatch.setattr(cluster_module.image, "file", lambda: tmp_path / "none.so")
+    Runner(None, [], __version__).ready()
+    assert started == [["planrank", "setup", "--quiet"]]
+    monkeypatch.setattr(cluster_module.record, "load", lambda: None)
+    with pytest.raises(PlanrankError, match=r"Julia could not be set up on \S+; `planrank setup` says why"):
+        Runner(None, [], __version__).ready()
+
+
 def test_errors_have_the_names_that_the_caller_knows():
     error = named(PlanrankError("no /sent/x here", "syntax", "/sent/x", 3, 4), {"/sent/x": "x.pddl"})
     assert str(error) == "x.pddl:3:4: no x.pddl here" and error.kind == "syntax" and named(None, {}) is None
+
+
+class OtherMachine(Pool):
+    """A pool whose files are all sent, to be used from elsewhere, and whose results are brought back."""
+
+    def map(self, jobs):
+        runner = Runner(self.prepare, [], __version__)
+        try:
+            for number, job in enumerate(jobs):
+                paths = dict.fromkeys((*job.reads, *job.writes))
+                things = {path: transfer.sent(path, lambda sha, file: [file.read_bytes()]) for path in paths}
+                assert not [value for value in told(job.arguments) if os.sep in value and value not in paths]
+                reply = runner.run(job, things)
+                for path, content in reply["written"].items():
+                    transfer.bring_back(path, content)
+                yield number, reply["answer"]
+        finally:
+            runner.worker.end()
+
+
+def told(value) -> list[str]:
+    """The words in plain values."""
+    if isinstance(value, dict):
+        return [word for one in value.values() for word in told(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_what_improves_a_model_is_searched_elsewhere(tmp_path, monkeypatch):
+    """Nothing that such a job names is only here, and its plans come back."""
+    monkeypatch.setattr(transfer, "paths", SimpleNamespace(cache=lambda: tmp_path / "cache"))
+    monkeypatch.setattr(transfer, "is_here", lambda thing, path: False)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda content: content))
+    made = generate("ferry", [Group(3, 0, parse_sizes(["locations=2-3", "cars=1-2"]))], tmp_path / "problems")
+    problems = [LadderProblem(one.problem.stem, 0, str(one.domain), str(one.problem)) for one in made]
+    fresh = Model.fresh(signature_of(load(made[0].domain, made[0].problem)), Architecture(layers=1, dim=4), 0)
+    fresh.save(tmp_path / "model.safetensors")
+    terms, found = Terms("gbfs", 200, 60.0, 2, "ff", 1000), []
+    for where, pool in (("here", pool_of), ("there", lambda jobs, prepare, cluster: OtherMachine(1))):
+        monkeypatch.setattr(searching, "pool_of", pool)
+        (tmp_path / where).mkdir()
+        cluster = None if where == "here" else "auto"
+        done = search_all(tmp_path / "model.safetensors", problems, terms, tmp_path / where, cluster=cluster)
+        found.append({one.name: (result.by, result.expanded, result.steps) for one, result in done})
+    assert found[0] == found[1] and len(found[0]) == 3
+    here, there = (transfer.contents(tmp_path / where) for where in ("here", "there"))
+    assert here == there and len(here) == 6
+    assert not [*search_all(tmp_path / "model.safetensors", [], terms, None, cluster="auto")]
 
 
 def counted(rows: list[dict]) -> list[dict]:
@@ -99,10 +187,7 @@ def cluster():
 
 
 @needs_ray
-@pytest.mark.slow
-def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
-    broken = tmp_path / "broken.pddl"
-    broken.write_text("(define (problem")
+def test_a_cluster_answers_as_the_local_pool_does(cluster):
     jobs = [Job("jobs_for_tests:double", {"number": n}) for n in range(6)]
     jobs += [Job(f"jobs_for_tests:{name}", {}) for name in ("refuse", "die", "divide")]
     jobs.append(Job("jobs_for_tests:sleep", {"seconds": 60}, seconds=1))
@@ -110,6 +195,13 @@ def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, 
     for number in range(len(jobs)):
         assert str(here[number].error) == str(there[number].error) and here[number].lost == there[number].lost
         assert number >= 6 or here[number].value["twice"] == there[number].value["twice"]
+
+
+@needs_ray
+@pytest.mark.slow
+def test_commands_do_on_a_cluster_what_they_do_here(cluster, tmp_path, instances, model, monkeypatch):  # noqa: F811
+    broken = tmp_path / "broken.pddl"
+    broken.write_text("(define (problem")
     monkeypatch.chdir(tmp_path)  # where actors do not work
     some = [*instances, type(instances[0])(instances[0].domain, broken)]
     guides = [FF, Guide.of_model(model.relative_to(tmp_path))]
@@ -121,6 +213,22 @@ def test_a_cluster_answers_as_the_local_pool_does(cluster, tmp_path, instances, 
     found = label(generate("ferry", [Group(8, 0, sizes)], folder), cluster=cluster.address)
     assert all(outcome.plan is not None and outcome.plan.proved_optimal for outcome in found)
     check_trained_alike(tmp_path, {"cluster": cluster.address})
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_model_improves_on_a_cluster_as_it_does_here(cluster, tmp_path):
+    terms = {"domain": "ferry", "sizes": "locations=3,4 cars=2,3", "model": "fresh", "rounds": 1, "problems": 3}
+    terms |= {"held_out": 2, "steps": 5, "expansions": 60, "search_time": 600.0}
+    found = []
+    for name, where in (("here", None), ("there", cluster.address)):
+        config = ImproveConfig(**terms, cluster=where, out=str(tmp_path / f"{name}.safetensors"))
+        better = improve(config, say=lambda text: None)
+        rows = [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(config.folder / "improve.jsonl")]
+        plans = transfer.contents(config.folder / "plans")
+        weights = {name: array.tobytes() for name, array in better.weights.items()}
+        found.append((sorted(map(str, rows)), plans, weights))
+    assert found[0] == found[1] and found[0][1]
 
 
 @pytest.mark.slow
@@ -152,7 +260,6 @@ def check_trained_alike(tmp_path, where) -> None:
 
 
 @needs_ray
-@pytest.mark.slow
 def test_a_machine_that_is_lost_costs_time_and_no_job(cluster, tmp_path):
     ray = connect(cluster.address)
     third = cluster.add_node(num_cpus=1, include_dashboard=False)
@@ -203,7 +310,6 @@ def test_a_job_that_ends_every_machine_is_given_up(cluster):
 
 
 @needs_ray
-@pytest.mark.slow
 def test_connecting_leaves_the_signals_as_they_were(cluster):
     before = signal.getsignal(signal.SIGTERM)
     connect(cluster.address)

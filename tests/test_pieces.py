@@ -52,3 +52,11 @@ def test_what_other_settings_made_is_not_taken(file):
     assert FERRY in Pieces(file, SETTINGS), "as long as nothing is added it stays there"
     changed.add(SPANNER, rows(1))
     assert Pieces(file, SETTINGS).unfinished() == [FERRY]
+
+
+def test_pieces_that_are_not_asked_for_stay(file):
+    """As with --domains: what was finished of other domains took hours."""
+    Pieces(file, SETTINGS).add(FERRY, rows(2))
+    Pieces(file, {SPANNER: SETTINGS[SPANNER]}).add(SPANNER, rows(1))
+    found = Pieces(file, SETTINGS)
+    assert found.unfinished() == [] and len(found.rows(FERRY)) == 2 and len(found.rows(SPANNER)) == 1

@@ -9,6 +9,7 @@ from pages import browser, opened  # noqa: F401
 
 from planrank import PlanrankError, __version__
 from planrank.errors import Exit
+from planrank.journal import packed
 from planrank.reports.page import embedded
 from planrank.reports.report import domain_names, named, report
 from planrank.reports.results import read_results, training_names
@@ -79,6 +80,9 @@ def test_runs_and_trainings_come_from_files_models_and_folders(journal, training
 def test_names_are_as_long_as_they_must_be():
     assert domain_names({"a/b/ferry"}) == {"a/b/ferry": "ferry"}
     assert domain_names({"a/b/ferry", "a/c/ferry"}) == {"a/b/ferry": "b/ferry", "a/c/ferry": "c/ferry"}
+    assert domain_names({"/x/a/ferry", "b/spanner"}) == {"/x/a/ferry": "ferry", "b/spanner": "spanner"}
+    assert domain_names({"/x/ferry", "ferry"}) == {"/x/ferry": "x/ferry", "ferry": "ferry"}
+    assert domain_names({"/x/ferry", "x/ferry"}) == {"/x/ferry": "/x/ferry", "x/ferry": "x/ferry"}
     two = [row(guide="model:x", model="one/x", model_sha="1"), row(guide="model:x", model="two/x", model_sha="2")]
     assert [one["guide"] for one in named(two)] == ["model:x (one/x)", "model:x (two/x)"]
     assert [one["guide"] for one in named(two[:1])] == ["model:x"]
@@ -88,7 +92,42 @@ def test_trainings_are_called_by_what_tells_them_apart():
     two = [f"m/a.training/layers{n}-seed0/log.jsonl" for n in (1, 2)]
     assert training_names(two) == ["layers1-seed0", "layers2-seed0"]
     assert training_names([*two, "m/b.training/layers1-seed0/log.jsonl"]) == ["a layers1-seed0", "a layers2-seed0", "b"]
+    assert training_names([two[0], "/elsewhere/b.training/layers1-seed0/log.jsonl"])[1].endswith("elsewhere b")
     assert training_names(["x/other.jsonl"]) == ["other.jsonl"] and training_names([]) == []
+
+
+def test_models_of_one_domain_each_are_one_guide():
+    def asked(*pairs):
+        return named([row(domain=domain, guide=f"model:{sha}", model_sha=sha) for domain, sha in pairs])
+
+    guides = [one["guide"] for one in [*asked(("ferry", "1"), ("spanner", "2")), *named([row(), row(domain="x")])]]
+    assert guides == ["the domain's model"] * 2 + ["ff"] * 2
+    for pairs in ((("ferry", "1"), ("ferry", "2")), (("ferry", "1"), ("spanner", "1")), (("ferry", "1"),)):
+        assert [one["guide"] for one in asked(*pairs)] == [f"model:{sha}" for _, sha in pairs]
+
+
+def test_what_a_benchmark_has_finished_is_reported(planrank, tmp_path):
+    """A piece has the rows of a domain together, without the folders that their files lay in."""
+    names = [*row(), "series"]
+    lines = []
+    for domain, series in (("ferry", None), ("spanner", "L*")):
+        rows = [row(f"p{i}", domain=domain) | {"domain": "domain.pddl", "series": series} for i in range(3)]
+        lines.append({"piece": [domain], "settings": "x", "about": None} | packed(rows, names))
+    lines += [{"piece": [], "rows": 1}, lines[0] | {"same": 3}, lines[0] | {"rows": 9}]
+    pieces = write(tmp_path / "track_pieces.jsonl", lines)
+    done = planrank("report", pieces, "--out", tmp_path / "page.html")
+    assert done.returncode == 0 and done.stdout == f"6 runs in {tmp_path}/page.html\n"
+    assert "3 lines are damaged and left out, the first is line 3" in done.stderr
+    data = data_of(tmp_path / "page.html")
+    told = [dict(zip(data["columns"], one, strict=True)) for one in data["runs"]]
+    assert [(one["domain"], one["problem"], one["guide"]) for one in told] == [
+        (domain, f"p{i}", guide) for domain, guide in (("ferry", "ff"), ("spanner", "L*")) for i in range(3)
+    ]
+
+
+def test_the_command_says_how_much_it_found(journal, training):
+    assert read_results([journal, training]).told == "26 runs and 1 training"
+    assert read_results([training]).told == "1 training"
 
 
 def test_nothing_in_the_data_can_end_the_script():
@@ -105,7 +144,7 @@ def test_damaged_lines_and_other_versions_are_told(planrank, tmp_path, journal):
     lines[7] = json.dumps({"status": "solved", "planner": "old"})
     journal.write_text("\n".join(lines))
     done = planrank("report", journal, "--out", tmp_path / "page.html")
-    assert done.returncode == 0 and done.stdout == f"23 runs and 0 trainings in {tmp_path}/page.html\n"
+    assert done.returncode == 0 and done.stdout == f"23 runs in {tmp_path}/page.html\n"
     assert done.stderr.splitlines() == [
         f"planrank: {journal}: 2 lines are damaged and left out, the first is line 5.",
         f"planrank: {journal}: 1 line is of another version of planrank and left out.",
@@ -176,7 +215,7 @@ def column(page, table: str, number: int) -> list[str]:
 def test_the_page_sorts_filters_and_compares(browser, journal, training, tmp_path):  # noqa: F811
     document = {"planrank_document": 1, "title": "Claims", "sections": [
         {"title": "Verdicts", "text": "A test.", "header": ["claim", "p"],
-         "rows": [["b", {"text": "0.30 ± 0.1", "mark": "bad"}], ["a", "0.04"]]}]}  # fmt: skip
+         "rows": [["b", {"text": "0.30 ± 0.1 (0.5 ± 0), below", "mark": "bad"}], ["a", "0.04"]]}]}  # fmt: skip
     (tmp_path / "claims.json").write_text(json.dumps(document))
     report([journal, training, tmp_path / "claims.json"], tmp_path / "page.html", title="A <b>title</b>")
     with opened(browser, tmp_path / "page.html") as page:
@@ -213,7 +252,7 @@ def test_the_page_sorts_filters_and_compares(browser, journal, training, tmp_pat
         assert page.locator("#coverage .scatterlayer .trace").count() == 2
         assert page.locator("#lengths .boxlayer .trace").count() == 2
         assert column(page, "trainings", 4) == ["3 of 4"]
-        assert page.locator("td.bad", has_text="0.30 ± 0.1").count() == 1
+        assert page.locator("td.bad:not(.words)", has_text="0.30 ± 0.1").count() == 1  # a number
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -229,6 +268,15 @@ def test_the_page_fits_a_phone_and_follows_the_theme(browser, journal, tmp_path,
         assert (page.evaluate(ground) == before) == (scheme == "dark")
         page.emulate_media(media="print")
         assert not page.is_visible("#filters") and page.is_visible("#summary")
+
+
+def test_curves_that_a_training_has_not_are_not_drawn(browser, tmp_path):  # noqa: F811
+    """Losses that compare nothing have no 0-1 loss."""
+    log = write(tmp_path / "levin.jsonl", [{name: one[name] for name in one if name != "zero_one"} for one in LOG])
+    report([log], tmp_path / "page.html")
+    with opened(browser, tmp_path / "page.html") as page:
+        titles = page.locator("figure h3").all_inner_texts()
+        assert titles == ["Loss", "Validation: share solved", "Validation: expansions"]
 
 
 def test_the_page_shows_how_a_model_improved(browser, tmp_path):  # noqa: F811

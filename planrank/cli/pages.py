@@ -33,7 +33,7 @@ def report(results: tuple[Path, ...], out: Path, title: str) -> None:
     found = write_report(results, out, title)
     for notice in found.notices:
         say(notice)
-    click.echo(f"{len(found.runs)} runs and {len(found.trainings)} trainings in {out}")
+    click.echo(f"{found.told} in {out}")
 
 
 @click.command(

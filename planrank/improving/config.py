@@ -32,7 +32,16 @@ class ImproveConfig:
 
     rounds: int = option(20, "Rounds of searching and learning.", least=1, result=False)
     hours: float = option(None, "End after so long, whatever is being done. [default: no limit]", above=0, result=False)
-    jobs: int = option(1, "Search so many problems at once, each in a process of its own.", least=1, result=False)
+    jobs: int = option(
+        None,
+        "Search so many problems at once, each in a process of its own. [default: 1; in a cluster as many as it has "
+        "processors]",
+        least=1,
+        result=False,
+    )
+    cluster: str = option(
+        None, "Search on the machines of this Ray cluster: auto or an address; learning stays here.", result=False
+    )
 
     sizes: str = option(
         None,

@@ -25,6 +25,7 @@ from planrank.learning.selection import Figures
 from planrank.learning.train import alone_in, scratch_of_torch
 from planrank.models import families, library
 from planrank.models.model import Model
+from planrank.parallel.cluster import check_ray, connect
 from planrank.task import load
 
 START = "start.safetensors"
@@ -44,7 +45,11 @@ def improve(config: ImproveConfig, *, resume: bool = False, say: Callable[[str],
     All else goes into a folder beside it; `resume` goes on from there as if nothing had happened. `say` gets sentences
     that a user may want to read on the way.
     """
+    if config.cluster is not None:
+        check_ray()
     julia.module()  # before torch
+    if config.cluster is not None:
+        connect(config.cluster)  # if it is not reached, that is said before anything is made
     out = Path(config.out)
     if resume and not exists(config.folder):
         raise PlanrankError("there is no run to go on with", file=str(config.folder))
@@ -212,7 +217,7 @@ class Run:
         label = f"round {round}: searching {self.ladder.sizes[state.level]}"
         with console.Progress(label, len(problems)) as progress:
             progress.advance(len(found))
-            for problem, result in search_all(model, waiting, terms, plans, config.jobs):
+            for problem, result in search_all(model, waiting, terms, plans, config.jobs, config.cluster):
                 found[problem.name] = result
                 self.log.search(round, problem, self.ladder.sizes[problem.level], result)
                 progress.advance()
@@ -248,7 +253,7 @@ class Run:
         terms = Terms(self.search, self.state.budget, config.search_time, 0)
         found = []
         with console.Progress(f"round {round}: trying {size} held out", len(problems)) as progress:
-            for _, result in search_all(file, problems, terms, None, config.jobs):
+            for _, result in search_all(file, problems, terms, None, config.jobs, config.cluster):
                 found.append(result)
                 progress.advance()
                 self.check_time()

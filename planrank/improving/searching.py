@@ -55,34 +55,51 @@ class Found:
 
 
 def search_all(
-    model: Path, problems: Sequence[LadderProblem], terms: Terms, plans: Path | None, jobs: int
+    model: Path,
+    problems: Sequence[LadderProblem],
+    terms: Terms,
+    plans: Path | None,
+    jobs: int | None = None,
+    cluster: str | None = None,
 ) -> Iterator[tuple[LadderProblem, Found]]:
     """Every problem with what came of it, as they come. With `plans`, a folder, plans are kept there, with the states
-    off them that the search went to. Several jobs are done in processes of their own, with the same results."""
+    off them that the search went to. `jobs` and `cluster` are those of `planrank.parallel.pool.pool_of`; whoever
+    searches, results are the same."""
     asked = [arguments_of(model, problem, terms, plans) for problem in problems]
-    if jobs == 1:
+    if cluster is None and (jobs or 1) == 1:
         for problem, arguments in zip(problems, asked, strict=True):
             yield problem, Found(**search_problem(**arguments))
         return
     seconds = 2 * terms.seconds + terms.teacher_time + GRACE_SECONDS
-    work = [Job(f"{__name__}:search_problem", arguments, seconds) for arguments in asked]
-    for number, answer in pool_of(jobs, REHEARSAL).map(work):
+    work = [
+        Job(
+            f"{__name__}:search_problem",
+            arguments,
+            seconds,
+            reads=(arguments["model"], arguments["domain"], arguments["problem"]),
+            writes=tuple(arguments["kept"].values()),
+        )
+        for arguments in asked
+    ]
+    for number, answer in pool_of(jobs, REHEARSAL, cluster).map(work):
         if answer.error is not None and not answer.lost:
             raise answer.error
         yield problems[number], Found("", terms.expansions) if answer.lost else Found(**answer.value)
 
 
 def arguments_of(model: Path, problem: LadderProblem, terms: Terms, plans: Path | None) -> dict[str, Any]:
-    place = None if plans is None else str(plans / problem.name)
-    files = {"model": str(model), "domain": problem.domain, "problem": problem.problem, "place": place}
+    kept = {} if plans is None else {what: str(plans / f"{problem.name}.{what}") for what in ("plan", "strays")}
+    files = {"model": str(model), "domain": problem.domain, "problem": problem.problem, "kept": kept}
     return files | {"terms": vars(terms)}
 
 
-def search_problem(model: str, domain: str, problem: str, place: str | None, terms: dict[str, Any]) -> dict[str, Any]:
-    """A job: the fields of `Found`. The plan and the states off it are written to `place`, with endings."""
+def search_problem(
+    model: str, domain: str, problem: str, kept: dict[str, str], terms: dict[str, Any]
+) -> dict[str, Any]:
+    """A job: the fields of `Found`. `kept` says into which files the plan and the states off it go, if into any."""
     began = time.time()
     try:
-        found = searched(Model.load(model), domain, problem, place, Terms(**terms))
+        found = searched(Model.load(model), domain, problem, kept, Terms(**terms))
     except PlanrankError as e:
         if e.kind not in ("time", "memory"):
             raise
@@ -90,14 +107,14 @@ def search_problem(model: str, domain: str, problem: str, place: str | None, ter
     return vars(found) | {"seconds": round(time.time() - began, 2)}
 
 
-def searched(model: Model, domain: str, problem: str, place: str | None, terms: Terms) -> Found:
+def searched(model: Model, domain: str, problem: str, kept: dict[str, str], terms: Terms) -> Found:
     limits = Limits.of(terms.seconds)
     task = load(domain, problem, limits)
     forward = Search(task, terms.search, rank=model.ranked_by(terms.search), limits=limits)
     try:
         by, steps = "model", plan_within(forward, model.scorer(task, limits), terms.expansions, limits)
         expanded = forward.expanded
-        if place is None:
+        if not kept:
             return Found("", expanded) if steps is None else Found(by, expanded, len(steps))
         if steps is None:
             by, steps = terms.fallback, fallback_plan(task, domain, problem, terms)
@@ -110,8 +127,8 @@ def searched(model: Model, domain: str, problem: str, place: str | None, terms: 
         strays = forward.strays(steps, terms.strays * len(steps))
     finally:
         forward.release()
-    write_text(Path(f"{place}.strays"), "".join(f"{line}\n" for line in strays))
-    write_text(Path(f"{place}.plan"), labelled_plan_text(plan, task.unit_cost))
+    write_text(Path(kept["strays"]), "".join(f"{line}\n" for line in strays))
+    write_text(Path(kept["plan"]), labelled_plan_text(plan, task.unit_cost))
     return Found(by, expanded, len(steps))
 
 

@@ -22,8 +22,9 @@ from typing import Any
 
 from planrank.errors import PlanrankError
 from planrank.parallel import transfer
-from planrank.parallel.pool import REHEARSAL, Answer, Job, Pool, Worker
+from planrank.parallel.pool import Answer, Job, Pool, Worker
 from planrank.parallel.processes import Process
+from planrank.runtime import image, record
 
 MOST_ATTEMPTS = 3  # at a job whose machine is lost, and at starting a worker
 SECONDS_TO_REACH = 5.0
@@ -181,6 +182,14 @@ def last_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
 
 
+def needs_set_up() -> bool:
+    """Told without a process, because every worker asks."""
+    runtime = record.load()
+    if runtime is None:
+        return not record.users_own()
+    return runtime.road == "wheel" and not image.file().exists()
+
+
 class Runner:
     """The actor: on some machine of the cluster, one worker process and its jobs."""
 
@@ -196,8 +205,9 @@ class Runner:
         self.worker = Worker(prepare)
 
     def ready(self) -> None:
-        """Get Julia ready on this machine if the jobs need it; the first one here does it, the others wait."""
-        if self.prepare == REHEARSAL:
+        """Get Julia ready on this machine: jobs that start processes of their own need it too. The first one here does
+        it, the others wait."""
+        if needs_set_up():
             with Process([sys.executable, "-m", "planrank", "setup", "--quiet"]) as process:
                 code = process.wait(SECONDS_TO_SET_UP)
             if code != 0:

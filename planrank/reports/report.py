@@ -52,25 +52,39 @@ def page_data(results: Results) -> dict[str, Any]:
 def named(runs: Sequence[Row]) -> list[Row]:
     """Runs with short names: of domains as far as they tell them apart, of guides with their files where they must.
 
-    Rows that a benchmark has put together may say what they belong to: `series`, instead of the guide.
+    Rows that a benchmark has put together may say what they belong to: `series`, instead of the guide. Where every
+    domain has a model of its own, these are one guide.
     """
     domains = domain_names({str(Path(row["domain"]).parent) for row in runs})
     models: dict[str, set[str | None]] = {}
     for row in runs:
         models.setdefault(row["guide"], set()).add(row["model_sha"])
+    alike = models_of_domains(runs)
     found = []
     for row in runs:
-        guide = row.get("series") or row["guide"]
-        if "series" not in row and len(models[guide]) > 1:
+        guide = row.get("series") or alike.get(row["model_sha"]) or row["guide"]
+        if guide == row["guide"] and len(models[guide]) > 1:
             guide = f"{guide} ({row['model'] or row['heuristic']})"
         place = {"domain": domains[str(Path(row["domain"]).parent)], "problem": Path(row["problem"]).stem}
         found.append(row | place | {"guide": guide})
     return found
 
 
+def models_of_domains(runs: Sequence[Row]) -> dict[str, str]:
+    """What several models are called together by their digests, if each domain has one of its own; else nothing."""
+    asked = {(row["domain"], row["model_sha"]) for row in runs if row["model_sha"] and not row.get("series")}
+    domains, models = {domain for domain, _ in asked}, {sha for _, sha in asked}
+    if len(models) < 2 or not len(asked) == len(domains) == len(models):
+        return {}
+    return dict.fromkeys(models, "the domain's model")
+
+
 def domain_names(folders: set[str]) -> dict[str, str]:
-    """What is left of the folders of domains without the beginning that they share."""
-    if len(folders) < 2:
-        return {folder: Path(folder).name or folder for folder in folders}
-    shared = os.path.commonpath(folders)
-    return {folder: os.path.relpath(folder, shared) for folder in folders}
+    """As much of the end of each folder's name as tells them apart."""
+    parts = {folder: [part for part in Path(folder).parts if part != os.sep] for folder in folders}
+    longest = max(map(len, parts.values()), default=0)
+    for kept in range(1, longest + 1):
+        names = {folder: "/".join(some[-kept:]) or folder for folder, some in parts.items()}
+        if len({*names.values()}) == len(folders):
+            return names
+    return {folder: folder for folder in folders}

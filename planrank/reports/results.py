@@ -11,6 +11,7 @@ from typing import Any
 
 from planrank.errors import PlanrankError
 from planrank.evaluation.runs import COUNTERS, KEY, Row, key_of
+from planrank.journal import unpacked
 
 RUN_KEYS = {"domain", "problem", "guide", "status", "total_seconds", *KEY, *COUNTERS}
 WORDS = ("domain", "problem", "guide", "status", "search", "instance_sha")
@@ -49,7 +50,16 @@ class Results:
     notices: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.trainings or self.improvements or self.documents)
+        return bool(self.told)
+
+    @property
+    def told(self) -> str:
+        """How much of what there is; empty if there is nothing."""
+        kinds = {"run": self.runs, "training": self.trainings, "improvement": self.improvements}
+        kinds |= {"document": self.documents}
+        counted = [f"{len(some):,} {kind}{'' if len(some) == 1 else 's'}" for kind, some in kinds.items() if some]
+        *first, last = counted or [""]
+        return f"{', '.join(first)} and {last}" if first else last
 
 
 def read_results(sources: Iterable[Path]) -> Results:
@@ -145,11 +155,28 @@ def lines_of(file: Path) -> tuple[list[Row], list[int]]:
             row = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError):
             row = ...
-        if isinstance(row, dict) and all(fits(row[name], kind) for name, kind in TYPES.items() if name in row):
-            rows.append(row)
-        elif row is not None:
+        found = [] if row is None else rows_in(row)
+        if found is None or not all(
+            fits(one[name], kind) for one in found for name, kind in TYPES.items() if name in one
+        ):
             damaged.append(number)
+        else:
+            rows += found
     return rows, damaged
+
+
+def rows_in(line: Any) -> list[Row] | None:
+    """The row of a line, or those of a piece of a benchmark, which it has finished and kept together; None if it is
+    damaged."""
+    if not isinstance(line, dict):
+        return None
+    if "piece" not in line:
+        return [line]
+    try:
+        rows, domain = unpacked(line), line["piece"][0]
+        return [row | {"domain": f"{domain}/{row['domain']}"} for row in rows]
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return None
 
 
 def fits(value: Any, kind: type) -> bool:
@@ -160,7 +187,8 @@ def fits(value: Any, kind: type) -> bool:
 
 def training_names(logs: list[str]) -> list[str]:
     """Of logs such as NAME.training/CANDIDATE/log.jsonl: what tells them apart, without a candidate that is alone."""
-    folders = [Path(log).parent if Path(log).name in LOGS else Path(log) for log in logs]
+    places = [Path(os.path.abspath(log)) for log in logs]
+    folders = [place.parent if place.name in LOGS else place for place in places]
     above = [folder.parent for folder in folders]
     kept = [
         home if home.suffix == ".training" and above.count(home) == 1 else folder

@@ -51,6 +51,12 @@ class Towers:
 
     goal: set[Fact]
 
+    @property
+    def anywhere(self) -> set[str]:
+        """Blocks that something belongs on, while the goal does not say where they belong themselves."""
+        below = {fact[2] for fact in self.goal if fact[0] == "on"}
+        return below - {fact[1] for fact in self.goal if fact[0] in ("on", *TABLE)}
+
     @classmethod
     def of(cls, task: Task, facts: list[Fact], goal: set[Fact], domain: Path) -> Towers | None:
         has_on = any(fact[0] == "on" and len(fact) == 3 for fact in facts)
@@ -64,7 +70,7 @@ class Towers:
             if fact[0] == "on":
                 above[fact[2]] = (fact[1], fact in self.goal)
             elif fact[0] in TABLE:
-                bottoms.append((fact[1], fact in self.goal))
+                bottoms.append((fact[1], fact in self.goal or fact[1] in self.anywhere))
             elif fact[0] in HELD:
                 held.append(fact[1])
         towers = []

@@ -14,7 +14,7 @@ function improvement(name, table) {
       (row) => row.held_out_solved / row.held_out_of,
       { tickformat: ".0%", range: [-0.05, 1.05] },
     ],
-    ["Held out: expansions for each step of the plans", tried, "held_out_size", perStep, { type: "log" }],
+    ["Held out: expansions for each step of the plans", tried, "held_out_size", perStep, logarithmic(tried.map(perStep))],
     ["Loss", rounds, null, (row) => row.loss, { rangemode: "tozero" }],
   ];
   const sizes = unique(rows.flatMap((row) => [row.size, row.held_out_size]).filter(Boolean));

@@ -8,11 +8,11 @@ function rivals() {
   return [SERIES.slice(1).reduce((best, series) => (shared(series) > shared(best) ? series : best)), SERIES[0]];
 }
 
-/** A logarithmic axis with a label for each power of ten, or more where there are few of these. */
+/** A logarithmic axis with a label for each power of ten, or at 1, 2 and 5 where there are few of these. */
 const logarithmic = (values) => {
   const known = values.filter((value) => value > 0);
   const decades = known.length ? Math.log10(Math.max(...known) / Math.min(...known)) : 1;
-  return { type: "log", exponentformat: "SI", ...(decades > 1.5 ? { dtick: 1 } : {}) };
+  return { type: "log", exponentformat: "SI", ...(decades > 1.5 ? { dtick: 1 } : decades > 0.6 ? { dtick: "D2" } : {}) };
 };
 
 function coverage() {

@@ -7,6 +7,7 @@ const MOST_BLOCKS = Math.max(
   ...DATA.states.map((state) => (state.scene?.towers || []).flat().length + (state.scene?.held || []).length),
   1,
 );
+const MOST_GOALS = 12; // more are shown when they are asked for
 const WRONG = DATA.ranking.filter((step) => step.wrong).length;
 const THING = DATA.rank === "actions" ? "action" : "state";
 
@@ -36,6 +37,8 @@ function stage() {
   const action = h("p.action", { id: "action", "aria-live": "polite" });
   const changed = h("div.facts", { id: "changed" });
   const every = h("div.facts", { id: "facts" });
+  const goal = h("div.facts", { id: "goal" });
+  const reached = h("summary.soft");
   const range = h("input", {
     type: "range",
     id: "slider",
@@ -118,6 +121,9 @@ function stage() {
       ...sorted(lost).map((one) => fact(one, ".gone")),
     );
     every.replaceChildren(...sorted(now.facts).map((one) => fact(one, "")));
+    const holds = (one) => now.facts.includes(one);
+    goal.replaceChildren(...sorted(DATA.goal).map((one) => fact(one, holds(one) ? "" : ".missing")));
+    reached.textContent = `the goal: ${DATA.goal.filter(holds).length} of ${DATA.goal.length} facts hold`;
     range.value = step;
     place.textContent = `${step} / ${LENGTH}`;
     [...list.children].forEach((line, i) => {
@@ -160,6 +166,7 @@ function stage() {
         ),
         action,
         changed,
+        DATA.goal.length ? h("details", { open: DATA.goal.length <= MOST_GOALS }, reached, goal) : null,
         h("details", {}, h("summary.soft", {}, "all facts of this state (outlined: the goal wants them)"), every),
       ),
       h(
@@ -169,7 +176,7 @@ function stage() {
         h(
           "p.soft",
           {},
-          "Arrow keys, Home and End move. A dot marks steps at which the ranking prefers something else.",
+          "Arrow keys, Home and End move. A dot marks steps at which something else ranks no worse.",
         ),
         list,
       ),

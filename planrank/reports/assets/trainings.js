@@ -14,7 +14,7 @@ function trainings() {
       { tickformat: ".0%", range: [0, 1.05] },
     ],
     ["Validation: expansions", (row) => row.expansions, { type: "log" }],
-  ];
+  ].filter(([, get]) => logs.some(([, rows]) => rows.some((row) => (get(row) ?? null) !== null))); // as losses have it
   const drawn = panels.map(([title, get, axis]) => {
     const place = h("div.chart.low");
     parts.push(() =>
@@ -76,7 +76,8 @@ function trainings() {
   return card("Learning curves", "", table, h("div.pair", {}, drawn));
 }
 
-const NUMBER = /^-?[\d.,]+ ?%?( ± [\d.,]+)?( \(-?[\d.,]+\))?$/; // such as 98.9 ± 0.4 (100), which sorts as 98.9
+// Such as 98.9 ± 0.4 (100 ± 0), below, which sorts as 98.9.
+const NUMBER = /^-?[\d.,]+ ?%?( ± [\d.,]+)?( \(-?[\d.,]+( ± [\d.,]+)?\)(, (above|below))?)?$/;
 
 /** Sections that a benchmark wrote: a text, and a table whose cells may be {text, mark: good|bad|unsure}. */
 function documentCard(document) {
