@@ -51,6 +51,16 @@ def test_a_cluster_that_is_not_reached_is_one_sentence(planrank, address, tmp_pa
     assert f"no Ray cluster was reached at {address}" in done.stderr and "Traceback" not in done.stderr
 
 
+@needs_ray
+@pytest.mark.parametrize("command", ["train", "improve"])
+def test_a_cluster_that_is_not_reached_is_told_before_anything_is_made(planrank, command, tmp_path):
+    out = tmp_path / "m.safetensors"
+    done = planrank(command, "--domain", "ferry", "--cluster", "nowhere", "--out", out, cwd=tmp_path)
+    assert done.returncode == Exit.USAGE
+    assert "no Ray cluster was reached at nowhere" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_are_told_by_their_contents(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "data"

@@ -41,12 +41,14 @@ def train(config: TrainConfig, *, resume: bool = False, say: Callable[[str], Non
     if config.tensorboard is not None and find_spec("tensorboard") is None:
         raise PlanrankError("TensorBoard is not installed; run `pip install tensorboard`")
     from planrank.learning.training_data import check_domain
-    from planrank.parallel.cluster import check_ray
+    from planrank.parallel.cluster import check_ray, connect
 
     check_domain(config)
     if config.cluster is not None:
         check_ray()
     julia.module()  # before torch
+    if config.cluster is not None:
+        connect(config.cluster)  # if it is not reached, that is said before anything is made
     with scratch_of_torch():
         return run(config, resume, say)
 
