@@ -19,7 +19,7 @@ def test_tables_are_those_of_the_results():
 
 def test_a_changed_figure_is_noticed():
     text = readme.README.read_text()
-    figure = next(line for line in readme.BLOCKS["coverage"]() if line.startswith("| ferry"))
+    figure = next(line for line in readme.BLOCKS["ranking"]() if line.startswith("| ferry"))
     assert figure in text
     assert readme.filled(text.replace(figure, "| ferry | 1 |")) == text
 
