@@ -1,5 +1,7 @@
 """Names users may choose from; apart from what they name, so that help need not load it."""
 
+from collections.abc import Iterable
+
 CLASSICAL_SEARCHES = ("astar", "gbfs", "wastar", "lazy", "ucs", "bfs")
 ACTION_SEARCHES = ("dive",)  # with models that rank actions alone
 POLICY_SEARCHES = ("phs", "levints")
@@ -25,6 +27,15 @@ def heuristic_called(name: str) -> str:
     plain = name.lower().replace("-", "").replace("_", "")
     plain = OTHER_NAMES.get(plain, plain)
     return plain if plain in HEURISTICS else name
+
+
+def known_instead_of(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown word: those that are known, and which of them may have been meant."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    meant = get_close_matches(word.lower(), names, 1)
+    return ", ".join(names) + (f". Did you mean {meant[0]!r}?" if meant else "")
 
 
 def is_table(heuristic: str) -> bool:

@@ -72,6 +72,7 @@ SUPPORTED = {
         "INT_NUMBERS_IN_ACTIONS_COST",
         "REAL_NUMBERS_IN_ACTIONS_COST",
     ],
+    "initial_state": ["UNDEFINED_INITIAL_NUMERIC"],  # of costs: an action whose cost has no value is none
 }
 
 _forked = False

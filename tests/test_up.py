@@ -184,6 +184,27 @@ def lamp(*, can_be_lit: bool = True, cost: Fraction | int = 1) -> Problem:
     return problem
 
 
+ROADS = """(define (domain roads) (:requirements :typing :action-costs) (:types place)
+  (:predicates (at ?p - place) (road ?a ?b - place))
+  (:functions (total-cost) - number (length ?a ?b - place) - number)
+  (:action go :parameters (?a ?b - place) :precondition (and (at ?a) (road ?a ?b))
+    :effect (and (not (at ?a)) (at ?b) (increase (total-cost) (length ?a ?b)))))"""
+ROUTE = """(define (problem route) (:domain roads) (:objects a b c - place)
+  (:init (at a) (road a b) (road b c) (road a c) (= (total-cost) 0)
+    (= (length a b) 1) (= (length b c) 2) (= (length a c) 7))
+  (:goal (at c)) (:metric minimize (total-cost)))"""
+
+
+@pytest.mark.parametrize("left_out", ["", "(= (length a c) 7)"])
+def test_costs_need_not_be_given_for_what_is_not_there(left_out):
+    """As in many a domain with action costs: lengths of the roads there are. Without a value there is no action."""
+    problem = PDDLReader().parse_problem_string(ROADS, ROUTE.replace(left_out, ""))
+    assert "UNDEFINED_INITIAL_NUMERIC" in problem.kind.features
+    found = PlanrankOptimalEngine().solve(problem)
+    assert (found.status, found.metrics["plan_cost"]) == (Status.SOLVED_OPTIMALLY, "3")
+    assert [str(step) for step in found.plan.actions] == ["go(a, b)", "go(b, c)"]
+
+
 def test_unsolvable_problems_and_limits():
     assert PlanrankEngine().solve(lamp(can_be_lit=False)).status == Status.UNSOLVABLE_PROVEN
     assert PlanrankEngine().solve(lamp(), timeout=0).status == Status.TIMEOUT

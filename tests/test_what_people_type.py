@@ -90,12 +90,29 @@ def test_every_command_on_a_problem_finds_its_domain(planrank, folder):
         (["solve", "p.pddl", "--heuristic", "hmx"], "Did you mean 'hmax'?"),
         (["train", "--domain", "x", "--loss", "l-star"], "Did you mean 'lstar'?"),
         (["evaluate", "--domain", "x", "--search", "gbfs,astr"], "Did you mean 'astar'?"),
+        (["solve", "p.pddl", "--serch", "gbfs"], "No such option '--serch'. Did you mean '--search'?"),
+        (["evaluate", "--domain", "blocksworl"], "Did you mean 'blocksworld'?"),
+        (["train", "--domain", "griper"], "Did you mean 'gripper'?"),
+        (["generate", "spaner", "--out", "x"], "Did you mean 'spanner'?"),
+        (["generate", "ferry", "--size", "car=3", "--out", "x"], "Did you mean 'cars'?"),
+        (["generate", "ferry", "--set", "lagre", "--out", "x"], "Did you mean 'large'?"),
+        (["import", "sokobn", "levels.txt", "--out", "x"], "Did you mean 'sokoban'?"),
     ],
 )
 def test_what_is_missing_or_mistyped_is_said_with_the_nearest_right_word(planrank, tmp_path, arguments, said):
     done = planrank(*arguments, cwd=tmp_path)
     assert done.returncode == Exit.USAGE and done.stdout == ""
     assert said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    """As in `planrank train --help | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "planrank", "train", "--help"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_names_of_other_planners():
@@ -121,6 +138,12 @@ def test_help_has_examples_that_can_be_typed(name):
         program, found, *arguments = shlex.split(example)
         assert (program, found) == ("planrank", name)
         command.make_context(name, arguments)
+
+
+def test_the_list_of_commands_says_what_each_does_without_dots(planrank):
+    listed = planrank("--help").stdout.split("Commands:\n")[1].splitlines()
+    assert [line.split()[0] for line in listed] == list(cli.commands)
+    assert all(line.endswith(".") and not line.endswith("..") for line in listed), listed
 
 
 def test_quiet_says_nothing_and_verbose_says_more(planrank, folder):

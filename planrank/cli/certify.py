@@ -26,6 +26,7 @@ SHOWN_PAIRS = 10
 
 @click.command(
     cls=Command,
+    short_help="Say whether a model or heuristic ranks a problem perfectly.",
     examples=[
         "planrank certify domain.pddl problem.pddl --model planrank-models/blocksworld.safetensors",
         "planrank certify problem.pddl --heuristic lmcut --search gbfs --all",

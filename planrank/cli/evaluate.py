@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
+    short_help="Compare models and heuristics on many problems.",
     examples=[
         "planrank evaluate --domain my-problems --split all --time-limit 10",
         "planrank evaluate --domain blocksworld --model a.safetensors,b.safetensors --search gbfs,astar",

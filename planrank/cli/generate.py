@@ -10,7 +10,9 @@ from planrank.cli.options import Command, complete_domain
 
 
 @click.command(
-    cls=Command, examples=["planrank generate ferry --count 20 --size cars=5-15 --seed 7 --out larger-ferries"]
+    cls=Command,
+    short_help="Write random problems of planrank's own domains.",
+    examples=["planrank generate ferry --count 20 --size cars=5-15 --seed 7 --out larger-ferries"],
 )
 @click.argument("name", shell_complete=complete_domain)
 @click.option("--count", type=click.IntRange(min=1), metavar="N", help="How many problems.  [default: 10]")

@@ -15,6 +15,7 @@ from planrank.options import shown_default
 
 @click.command(
     cls=Command,
+    short_help="Make a model better without a teacher.",
     examples=[
         "planrank improve --domain blocksworld --sizes blocks=15,20,30,50 --rounds 10",
         "planrank improve --domain my-domain --model my-model.safetensors --out better.safetensors",

@@ -9,7 +9,11 @@ import click
 from planrank.cli.options import Command, limit_options, task_arguments, write_json
 
 
-@click.command(cls=Command, examples=["planrank validate domain.pddl problem.pddl sas_plan"])
+@click.command(
+    cls=Command,
+    short_help="Replay a plan on the PDDL itself.",
+    examples=["planrank validate domain.pddl problem.pddl sas_plan"],
+)
 @task_arguments("plan")
 def validate(domain: Path, problem: Path, plan: Path) -> None:
     """Replay PLAN step by step on the PDDL itself; if it fails, say where and why, with exit code 31."""

@@ -22,7 +22,7 @@ def setup(road: str | None) -> None:
     steps.say(f"Julia is ready ({runtime.road} road).")
 
 
-@click.command(cls=Command, examples=["planrank doctor"])
+@click.command(cls=Command, short_help="Check the installation and say what to type.", examples=["planrank doctor"])
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(as_json: bool) -> None:
     """Check the installation: what is there, how fast it starts, what to type if something is broken."""

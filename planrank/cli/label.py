@@ -13,7 +13,11 @@ from planrank.cli.options import Choice, Command, pool_options
 from planrank.errors import Exit
 
 
-@click.command(cls=Command, examples=["planrank label my-domain --time-limit 30 --jobs 2"])
+@click.command(
+    cls=Command,
+    short_help="Have an optimal plan made for each problem in a folder.",
+    examples=["planrank label my-domain --time-limit 30 --jobs 2"],
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--teacher", type=Choice(TEACHERS), default="builtin", show_default=True, help="Who makes plans.")
 @click.option(

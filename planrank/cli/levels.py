@@ -12,6 +12,7 @@ from planrank.cli.options import Command
 @click.command(
     "import",
     cls=Command,
+    short_help="Write levels in a file as problems.",
     examples=["planrank import sokoban levels.txt --out my-levels"],
 )
 @click.argument("name")

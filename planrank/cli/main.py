@@ -51,7 +51,7 @@ class Group(click.Group):
 @click.version_option(package_name="planrank", prog_name="planrank")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Learn planning heuristics that rank states, and search with them."""
+    """Learn planning heuristics that rank states or actions, and search with them."""
     if ctx.invoked_subcommand is None:
         click.echo(WELCOME)
 
@@ -101,12 +101,15 @@ def heed_signals() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with one of the exit codes of this field, never with a traceback."""
     heed_signals()
+    output = sys.stdout
     try:
         code = cli.main(arguments, prog_name="planrank", standalone_mode=False)
     except PlanrankError as e:
         print(f"planrank: {e}", file=sys.stderr)
         code = e.exit_code
     except click.ClickException as e:
+        meant: list[str] = getattr(e, "possibilities", None) or []
+        del meant[1:]  # the nearest comes first
         print(f"planrank: {e.format_message()}", file=sys.stderr)
         context = getattr(e, "ctx", None)
         if context is not None:
@@ -115,9 +118,10 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort) as e:
         print("planrank: interrupted", file=sys.stderr)
         code = getattr(e.__cause__ or e, "code", Exit.INTERRUPTED)  # click puts its own in front
-    except BrokenPipeError:
-        # The reader of a pipe has gone; Python would complain once more when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:
+        # When the reader of a pipe has gone, click replaces standard output and takes it for a failure.
+        if sys.stdout is output:
+            raise
         code = Exit.OK
     except OSError as e:
         # Files have their own sentences, so this is standard output or something as basic.

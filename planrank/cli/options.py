@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from planrank import console
-from planrank.choices import HEURISTICS, heuristic_called, is_table
+from planrank.choices import HEURISTICS, heuristic_called, is_table, known_instead_of
 
 Action = Callable[..., Any]
 PDDL_FILE = click.Path(path_type=Path)
@@ -43,14 +43,6 @@ def verbosity_options() -> list[click.Parameter]:
     return [click.Option(names, help=help, flag_value=value, **more) for names, help, value in (verbose, quiet)]
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
-    """A question after an unknown word, empty if nothing is like it."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(word.lower(), known, 1)
-    return f" Did you mean {found[0]!r}?" if found else ""
-
-
 class Choice(click.Choice):
     """One of some names. An unknown one is answered with the nearest."""
 
@@ -58,8 +50,7 @@ class Choice(click.Choice):
         if self.choices == HEURISTICS:
             value = heuristic_called(value)
         if value not in self.choices:
-            known = ", ".join(self.choices)
-            self.fail(f"{value!r} is not one of {known}.{nearest(value, self.choices)}", param, ctx)
+            self.fail(f"{value!r} is not one of {known_instead_of(value, self.choices)}", param, ctx)
         return value
 
 
@@ -94,8 +85,7 @@ class Names(click.ParamType):
             if self.known is None or (self.known == HEURISTICS and is_table(word)):
                 continue
             if word not in self.known:
-                known = ", ".join(self.known)
-                self.fail(f"unknown name {word!r}, expected {known}.{nearest(word, self.known)}", param, ctx)
+                self.fail(f"unknown name {word!r}, expected {known_instead_of(word, self.known)}", param, ctx)
         return names
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -15,7 +15,11 @@ from planrank.cli.solve import shows_counters
 PAGE_FILE = click.Path(path_type=Path)
 
 
-@click.command(cls=Command, examples=["planrank report results.jsonl planrank-models --out report.html"])
+@click.command(
+    cls=Command,
+    short_help="Make a page to look at of results.",
+    examples=["planrank report results.jsonl planrank-models --out report.html"],
+)
 @click.argument("results", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--out", type=PAGE_FILE, required=True, metavar="FILE", help="The page, such as report.html.")
 @click.option("--title", default="planrank report", show_default=True, metavar="TEXT", help="Its headline.")
@@ -38,6 +42,7 @@ def report(results: tuple[Path, ...], out: Path, title: str) -> None:
 
 @click.command(
     cls=Command,
+    short_help="Make a page that shows a plan and the search for it.",
     examples=[
         "planrank show problem.pddl --out plan.html",
         "planrank show domain.pddl problem.pddl sas_plan --out plan.html",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
+    short_help="Find a plan, validate it and write it down.",
     examples=[
         "planrank solve problem.pddl",
         "planrank solve domain.pddl problem.pddl --search astar --heuristic lmcut --time-limit 60",

@@ -47,6 +47,7 @@ def options_of_fields(fields: dict[str, Field[Any]], shown: Callable[[Field[Any]
 
 @click.command(
     cls=Command,
+    short_help="Learn a heuristic for a domain from plans.",
     examples=[
         "planrank train --domain blocksworld --profile quick",
         "planrank train --domain my-domain --out my-model.safetensors --steps 2000",

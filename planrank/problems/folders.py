@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planrank import julia, paths
+from planrank.choices import known_instead_of
 from planrank.errors import PlanrankError
 from planrank.files import read_toml
 from planrank.paths import own_domains
@@ -39,7 +40,7 @@ def resolve_domain(name_or_folder: str | Path) -> Path:
         return paths.shared() / "domains" / name_or_folder
     folder = Path(name_or_folder)
     if not folder.is_dir():
-        known = ", ".join(own_domains())
+        known = known_instead_of(str(folder), own_domains())
         raise PlanrankError(f"found neither a folder nor a domain called {str(folder)!r}; planrank's own are {known}")
     return folder
 

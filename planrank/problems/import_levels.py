@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from planrank.choices import known_instead_of
 from planrank.errors import PlanrankError
 from planrank.files import make_folder, write_text
 from planrank.problems.folders import own_domain_file
@@ -49,7 +50,7 @@ def import_levels(
     `skip` leaves the first ones out, `count` takes no more. PlanrankError says in which line a level is wrong.
     """
     if name not in READERS:
-        raise PlanrankError(f"there are no levels of {name!r} to read, expected {', '.join(READERS)}")
+        raise PlanrankError(f"there are no levels of {name!r} to read, expected {known_instead_of(name, READERS)}")
     try:
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as e:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from planrank.choices import known_instead_of
 from planrank.errors import PlanrankError
 from planrank.files import make_folder, read_toml, write_text
 from planrank.paths import own_domains
@@ -71,7 +72,7 @@ def standard_sets(name: str) -> dict[str, list[dict[str, Any]]]:
 def standard_set(name: str, which: str) -> list[Group]:
     sets = standard_sets(name)
     if which not in sets:
-        raise PlanrankError(f"{name} has no set {which!r}; it has {', '.join(sets) or 'none'}")
+        raise PlanrankError(f"{name} has no set {which!r}; it has {known_instead_of(which, sets) or 'none'}")
     return [
         Group(group["count"], group["seed"], {key: parse_range(str(value)) for key, value in group["size"].items()})
         for group in sets[which]
@@ -80,14 +81,15 @@ def standard_set(name: str, which: str) -> list[Group]:
 
 def check_name(name: str) -> None:
     if name not in GENERATORS:
-        raise PlanrankError(f"there is no generator for {name!r}; planrank has them for {', '.join(own_domains())}")
+        known = known_instead_of(name, own_domains())
+        raise PlanrankError(f"there is no generator for {name!r}; planrank has them for {known}")
 
 
 def check_sizes(name: str, sizes: Ranges) -> None:
     known = list(inspect.signature(GENERATORS[name]).parameters)[2:]
     for key, (low, _) in sizes.items():
         if key not in known:
-            raise PlanrankError(f"{name} has no size called {key!r}; it has {', '.join(known)}")
+            raise PlanrankError(f"{name} has no size called {key!r}; it has {known_instead_of(key, known)}")
         if low < 1 and key != "spare":
             raise PlanrankError(f"found {low} as the smallest number of {key}, expected at least 1")
 
