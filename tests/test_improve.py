@@ -296,6 +296,8 @@ def test_what_bad_input_gets(planrank, folder, tmp_path):
 
     assert "expected the name of a domain or a folder" in told()
     assert "no size called 'boxes'; it has blocks" in told("--domain", "blocksworld", "--sizes", "boxes=3")
+    assert "Did you mean 'blocksworld'?" in told("--domain", "blockworld")
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith("m.")]
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def improve(config: ImproveConfig, *, resume: bool = False, say: Callable[[str],
     out = Path(config.out)
     if resume and not exists(config.folder):
         raise PlanrankError("there is no run to go on with", file=str(config.folder))
+    options: dict[str, Any] = {"problems": config.problems, "held_out": config.held_out, "seed": config.seed}
+    ladder = ladder_of(config.domain, config.sizes, config.folder / "problems", **options)
     files.make_folder(config.folder)
     files.check_writable(out)
     with scratch_of_torch(), alone_in(config.folder):
-        options: dict[str, Any] = {"problems": config.problems, "held_out": config.held_out, "seed": config.seed}
-        ladder = ladder_of(config.domain, config.sizes, config.folder / "problems", **options)
         run = Run(config, ladder, resume, say)
         run.run()
     return run.state.best

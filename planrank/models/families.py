@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from planrank.choices import known_instead_of
 from planrank.errors import PlanrankError
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def register(family: Family) -> None:
 def get(name: str) -> Family:
     if name not in _known:
         if name not in PLACES:
-            raise PlanrankError(f"there is no family of models called {name!r}; known: {', '.join(names())}")
+            known = known_instead_of(name, names())
+            raise PlanrankError(f"there is no family of models called {name!r}; known: {known}")
         module, _, place = PLACES[name].partition(":")
         _known[name] = getattr(import_module(module), place)
     return _known[name]
