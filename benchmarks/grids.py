@@ -3,15 +3,16 @@
     python benchmarks/grids.py --instances FOLDER [--others FOLDER …] [--count N] [--seconds 10] [--jobs N]
         [--rows FILE] [--domains NAME,…]
 
-The models are those that come with planrank, and with --others FOLDER/NAME.safetensors too, of other families, trained
-on the same plans for the same time; each guides gbfs and, where it ranks actions, dive. FOLDER holds the published
-levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt, tiles-5.txt, …); of each kind N are taken from there and N are
-generated, from seeds that no training has. Every run is a process of its own, all of it counted; runs that are in FILE
-are not repeated. Writes results/grids.{md,json}.
+The models are those that come with planrank, which guide gbfs and dive, and with --others FOLDER, which has
+NAME.safetensors, others too, called by the folder's name, which guide gbfs alone. The FOLDER of instances holds
+published levels (sokoban-3boxes.txt, boxoban-unfiltered-test.txt, tiles-5.txt, …); of each kind N are taken from there
+and N are generated, from seeds that no training has. Every run is a process of its own, all of it counted; runs that
+are in FILE are not repeated. Writes results/grids.{md,json}.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import statistics
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ from planrank.search.guides import Guide
 
 PEERS = ("FD GBFS-hFF", "LAMA-first")
 SEARCHES = ["gbfs", "dive"]  # of models
+SHIPPED = "shipped"
 DOMAINS = ["sokoban", "tiles", "maze"]
 SEED = 1001  # of what is generated; no standard set has it
 
@@ -108,7 +110,7 @@ HEADER = [
 def main() -> None:
     parser = script.parser(__doc__)
     parser.add_argument("--instances", type=Path, metavar="FOLDER")
-    parser.add_argument("--others", type=Path, nargs="*", default=[], metavar="FOLDER", help="models of other families")
+    parser.add_argument("--others", type=Path, nargs="*", default=[], metavar="FOLDER", help="other models")
     parser.add_argument("--count", type=int, default=20, metavar="N", help="problems of each kind")
     parser.add_argument("--seconds", type=float, default=10, help="for each process")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
@@ -149,22 +151,26 @@ def problems_of(kind: Kind, published: Path, folder: Path, count: int) -> list[I
     return generate(kind.domain, [Group(count, SEED, parse_sizes(kind.sizes))], folder)
 
 
-def wanted_runs(kind: Kind, problems: Sequence[Instance], options: object) -> list[Row]:
+def wanted_runs(kind: Kind, problems: Sequence[Instance], options: argparse.Namespace) -> list[Row]:
     """By problem, all guides one after the other, so that what else the machine does hits them alike."""
     settings = {"time_limit": options.seconds, "memory_limit": None, "batch": 1, "cold": True}
-    ours = runs(problems, guides_of(kind.domain, options.others), SEARCHES, settings)
-    theirs = peer_runs(problems, options.peers, options.seconds)
+    found = runs(problems, shipped(kind.domain), SEARCHES, settings)
+    beside = others(kind.domain, options.others)
+    found += runs(problems, beside, SEARCHES[:1], settings) if beside else []
+    found += peer_runs(problems, options.peers, options.seconds)
     order = {str(instance.problem): i for i, instance in enumerate(problems)}
-    return sorted(ours + theirs, key=lambda run: order[run["problem"]])
+    return sorted(found, key=lambda run: order[run["problem"]])
 
 
-def guides_of(domain: str, others: Sequence[Path]) -> list[Guide]:
-    shipped = [paths.shared() / f"domains/{domain}/model.{ending}" for ending in ("safetensors", "json")]
-    files = [next(file for file in shipped if file.is_file())]
-    files += [file for folder in others if (file := folder / f"{domain}.safetensors").is_file()]
-    found = [Guide.of_model(file) for file in files]
-    found = [replace(one, name=f"{domain}, {one.model.family.name}") for one in found if one.model is not None]
-    return found + ([Guide.of_heuristic("table")] if domain == "tiles" else [])
+def shipped(domain: str) -> list[Guide]:
+    files = [paths.shared() / f"domains/{domain}/model.{ending}" for ending in ("safetensors", "json")]
+    model = replace(Guide.of_model(next(file for file in files if file.is_file())), name=f"{domain}, {SHIPPED}")
+    return [model, *([Guide.of_heuristic("table")] if domain == "tiles" else [])]
+
+
+def others(domain: str, folders: Sequence[Path]) -> list[Guide]:
+    files = {folder.name: folder / f"{domain}.safetensors" for folder in folders}
+    return [replace(Guide.of_model(file), name=f"{domain}, {name}") for name, file in files.items() if file.is_file()]
 
 
 def in_turn(lists: list[list[Row]]) -> list[Row]:
@@ -192,7 +198,7 @@ def figures_of(title: str, rows: list[Row]) -> list[dict]:
 
 def compared(kinds: list[Kind], figures: list[dict]) -> list[list[str]]:
     """A line for each kind that has a bar."""
-    found = {(one["problems"], one["search"]): one for one in figures if one["guide"] == f"{one['domain']}, grid"}
+    found = {(one["problems"], one["search"]): one for one in figures if one["guide"] == f"{one['domain']}, {SHIPPED}"}
     lines = []
     for kind in kinds:
         if kind.bar is not None:

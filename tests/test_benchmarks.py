@@ -82,13 +82,13 @@ def test_classical(search, tmp_path):
 def test_grids(tmp_path):
     found = columns(quick("grids.py", tmp_path), "problems", "search", "guide", "solved")
     assert found == [
-        ("Sokoban 1 box", "gbfs", "sokoban, grid", "2 of 2"),
-        ("Sokoban 1 box", "dive", "sokoban, grid", "2 of 2"),
-        ("tiles 2x2", "gbfs", "tiles, grid", "2 of 2"),
+        ("Sokoban 1 box", "gbfs", "sokoban, shipped", "2 of 2"),
+        ("Sokoban 1 box", "dive", "sokoban, shipped", "2 of 2"),
+        ("tiles 2x2", "gbfs", "tiles, shipped", "2 of 2"),
         ("tiles 2x2", "gbfs", "table", "2 of 2"),
-        ("tiles 2x2", "dive", "tiles, grid", "2 of 2"),
-        ("maze 9", "gbfs", "maze, grid", "2 of 2"),
-        ("maze 9", "dive", "maze, grid", "2 of 2"),
+        ("tiles 2x2", "dive", "tiles, shipped", "2 of 2"),
+        ("maze 9", "gbfs", "maze, shipped", "2 of 2"),
+        ("maze 9", "dive", "maze, shipped", "2 of 2"),
     ]
 
 
