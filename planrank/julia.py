@@ -111,11 +111,20 @@ def writable_depot(chosen: dict[str, str]) -> Iterator[dict[str, str]]:
     """While Julia starts it notes in its first depot what it has looked at. Where the cache folder cannot be written,
     as in a container, it does so in a folder that goes again."""
     depots = chosen.get("JULIA_DEPOT_PATH", "")
-    if not depots or os.access(depots.split(os.pathsep)[0], os.W_OK):
+    if not depots or can_be_written(Path(depots.split(os.pathsep)[0])):
         yield chosen
         return
     with tempfile.TemporaryDirectory(prefix="planrank-depot-") as scratch:
         yield chosen | {"JULIA_DEPOT_PATH": os.pathsep.join((scratch, depots))}
+
+
+def can_be_written(folder: Path) -> bool:
+    """It is made where it is missing: what set-up compiles first is kept there until the image is made of it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 @contextlib.contextmanager

@@ -144,15 +144,31 @@ def test_an_image_for_other_machines(cache, monkeypatch):
     assert asked[0][0] == "--cpu-target=haswell" and image.file().read_text() == "an image"
 
 
+def test_an_image_that_does_not_work_is_not_kept(cache, monkeypatch):
+    def rehearse(options: dict[str, str]) -> None:
+        assert image.file().exists()
+        raise PlanrankError("the rehearsal for the system image failed", "runtime")
+
+    monkeypatch.setattr(image, "record_statements", lambda prefix, scratch: scratch / "statements.jl")
+    monkeypatch.setattr(image.wheel, "run_julia", lambda prefix, *options: "")
+    monkeypatch.setattr(image, "link", lambda prefix, object_file, target: target.write_text("an image"))
+    monkeypatch.setattr(image, "rehearse", rehearse)
+    cache.mkdir()
+    with pytest.raises(PlanrankError, match="rehearsal"):
+        image.build(cache, Steps(quiet=True))
+    assert not image.file().exists()
+
+
 def test_a_cache_folder_that_cannot_be_written_will_do(tmp_path, monkeypatch):
     """As in a container. Julia would not start if its first depot could not be written."""
-    chosen = {"JULIA_DEPOT_PATH": f"{tmp_path}{os.pathsep}share"}
+    depot = tmp_path / "not made yet"
+    chosen = {"JULIA_DEPOT_PATH": f"{depot}{os.pathsep}share"}
     with julia.writable_depot(chosen) as found:
-        assert found == chosen
+        assert found == chosen and depot.is_dir(), "the image is made of what set-up compiles into it"
     monkeypatch.setattr(os, "access", lambda *_: False)
     with julia.writable_depot(chosen) as found:
         scratch, *depots = found["JULIA_DEPOT_PATH"].split(os.pathsep)
-        assert Path(scratch).is_dir() and depots == [str(tmp_path), "share"]
+        assert Path(scratch).is_dir() and depots == [str(depot), "share"]
     assert not Path(scratch).exists()
     with julia.writable_depot({}) as found:
         assert found == {}, "the official road has its own depot"

@@ -74,6 +74,13 @@ def build(prefix: Path, steps: Steps) -> None:
         with steps.step("linking"):
             link(prefix, scratch / "image.o", scratch / "image.so")
         os.replace(scratch / "image.so", made)
+    if not asked_processor():
+        with steps.step("trying it"):
+            try:
+                rehearse({})
+            except PlanrankError:
+                made.unlink()
+                raise
     newest_first = sorted(made.parent.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in newest_first[KEEP_IMAGES:]:
         old.unlink()
@@ -97,9 +104,12 @@ def record_statements(prefix: Path, scratch: Path) -> Path:
     folders = [str(scratch), str(paths.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     # Only what is compiled matters here, not how well. What lies in the user's folder is not ours to import.
     options = {"PYTHON_JULIACALL_OPTIMIZE": "0", "PLANRANK_IMAGE": "no", "PYTHONSAFEPATH": "1"}
-    environment = os.environ | options | {"PYTHONPATH": os.pathsep.join(folders)}
-    run("the rehearsal for the system image", [sys.executable, "-m", "planrank.runtime.rehearsal"], environment)
+    rehearse(options | {"PYTHONPATH": os.pathsep.join(folders)})
     return statements
+
+
+def rehearse(options: dict[str, str]) -> None:
+    run("the rehearsal for the system image", [sys.executable, "-m", "planrank.runtime.rehearsal"], os.environ | options)
 
 
 def link(prefix: Path, object_file: Path, target: Path) -> None:
