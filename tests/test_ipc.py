@@ -90,11 +90,10 @@ def test_what_an_earlier_learner_has_left(tmp_path):
     learner = module_from_spec(spec_from_loader("learner", loader))
     loader.exec_module(learner)
     folder, domain, three = tmp_path / "dk.learning", GRIPPER / "domain.pddl", tasks(tmp_path, 1, 2, 3)
-    learner.gather(folder, domain, three)
+    assert not learner.gather(folder, domain, three)
     plan = folder / "training/001-task1.plan"
     plan.write_text("(move rooma roomb)")
-    learner.gather(folder, domain, three)
-    assert plan.exists()
+    assert learner.gather(folder, domain, three) and plan.exists()
     other = tmp_path / "other.pddl"
     other.write_text("; the same but for this\n" + domain.read_text())
     for file, asked in ((domain, three[:2]), (other, three[:2])):
@@ -107,6 +106,11 @@ def test_what_an_earlier_learner_has_left(tmp_path):
         (tmp_path / name).write_text("knowledge")
     learner.remove_numbered(tmp_path / "dk")
     assert {one.name for one in tmp_path.glob("dk*")} == {"dk", "dk.old", "dk.learning"}
+    assert learner.earlier(tmp_path / "dk") is None and not (tmp_path / "dk.1").exists(), "no model"
+    model = Model.load(GRIPPER / "model.json")
+    model.save(tmp_path / "dk")
+    assert learner.earlier(tmp_path / "dk").solved == model.metadata["figures"]["validation_solved"]
+    assert (tmp_path / "dk.1").read_bytes() == (tmp_path / "dk").read_bytes()
 
 
 @pytest.mark.slow

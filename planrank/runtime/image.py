@@ -109,7 +109,8 @@ def record_statements(prefix: Path, scratch: Path) -> Path:
 
 
 def rehearse(options: dict[str, str]) -> None:
-    run("the rehearsal for the system image", [sys.executable, "-m", "planrank.runtime.rehearsal"], os.environ | options)
+    command = [sys.executable, "-m", "planrank.runtime.rehearsal"]
+    run("the rehearsal for the system image", command, os.environ | options)
 
 
 def link(prefix: Path, object_file: Path, target: Path) -> None:
