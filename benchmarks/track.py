@@ -7,9 +7,9 @@ model is trained by `planrank train --select --validation-instances 20` on one c
 beside them, and, to choose networks and weights by, those of validation and those without plans. Then every test
 problem is solved by `planrank solve --search dive --fallback 30` with that model, by LAMA-first and by Fast Downward's
 GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does the same on the validation
-problems, which is what to choose by; test problems are for the table alone. Everything can be interrupted and goes on
-where it was; models and rows are kept in the folder --work. A domain that is finished is kept in
-results/track_pieces.jsonl too, and is not run again by whoever has that file.
+problems, `--part large` on random ones of hard sizes, both to choose by; test problems are for the table alone.
+Everything can be interrupted and goes on where it was; models and rows are kept in the folder --work. A domain that is
+finished is kept in results/track_pieces.jsonl too, and is not run again by whoever has that file.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from peers import ANSWER, peer_runs
 from pieces import Pieces, without_places
 from tables import machine, markdown, write
 from toy import toy_training_data
+from track_large import make_large
 from training import QUICK, Settings, is_trained, train_all
 
 from planrank import TrainConfig
@@ -37,6 +38,12 @@ from planrank.search.guides import Guide
 DOMAINS = ("blocksworld", "childsnack", "ferry", "floortile", "miconic", "rovers", "satellite", "sokoban", "spanner",
            "transport")  # fmt: skip
 SECONDS, MEGABYTES = 60.0, 8_000.0
+PARTS = {
+    "test": "The test part of each folder",
+    "validation": "The validation part of each folder",
+    "large": "Random problems of the sizes that the track calls hard",
+}
+LARGE = 6  # problems of a domain
 PEERS = ("LAMA-first", "FD GBFS-hFF")
 OURS = "planrank"
 
@@ -61,6 +68,9 @@ class Bench:
         return [domain for domain in self.options.domains if (domain,) not in self.pieces]
 
     def instances(self, domain: str) -> list[Instance]:
+        if self.options.part == "large":
+            file, count = self.folder / domain / "domain.pddl", self.options.limit or LARGE
+            return make_large(domain, file, self.work / "large" / domain, count)
         return parts_of(self.folder / domain)[self.options.part][: self.options.limit or None]
 
     def wanted(self, domain: str) -> list[Row]:
@@ -102,7 +112,7 @@ def report(bench: Bench) -> None:
     )
     head = (
         f"{bench.options.seconds:g} s and {MEGABYTES / 1000:g} GB for each whole cold process, "
-        f"{bench.options.jobs} at a time; {machine()}. The {bench.options.part} part of each folder. Solved problems; "
+        f"{bench.options.jobs} at a time; {machine()}. {PARTS[bench.options.part]}. Solved problems; "
         "for planrank's plans expansions for each step; steps of planrank's first plans for each of those of "
         f"{PEERS[0]}, over the problems that both solve; seconds that training took, validation included."
     )
@@ -148,7 +158,7 @@ def main() -> None:
     parser = script.parser(__doc__)
     parser.add_argument("--instances", type=Path, metavar="FOLDER", help="the track's problems, see above")
     parser.add_argument("--domains", type=script.names(DOMAINS), default=list(DOMAINS), metavar="NAME,…")
-    parser.add_argument("--part", choices=("test", "validation"), default="test", help="what is solved")
+    parser.add_argument("--part", choices=tuple(PARTS), default="test", help="what is solved")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each problem")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="problems of a domain; 0: all")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
