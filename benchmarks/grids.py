@@ -141,11 +141,11 @@ def main() -> None:
     head = f"{options.seconds:g} s of wall time for the whole process, {options.jobs} at a time; {machine()}."
     note = "Means and medians are over the problems that the guide solves, which are not the same for all guides: "
     note += "they compare where all are solved. Expansions a step are a mean of ratios, which one bad problem can rule."
-    lines = ["# Grids, by families of networks" if options.others else "# Grids", "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=3)]
+    name, title = ("grid_families", "# Grids, by families") if options.others else ("grids", "# Grids")
+    lines = [title, "", f"{head} {note}", "", *markdown(HEADER, map(line_of, figures), left=3)]
     if not options.others:
         lines += [*NOTES.splitlines(), "", "Bars, and whether the models that come with planrank meet them:", ""]
         lines += markdown(["problems", "bar", *SEARCHES], compared(kinds, figures), left=2 + len(SEARCHES))
-    name = "grid_families" if options.others else "grids"
     write(options.results, name, lines + trouble(done.values()), figures)
 
 
