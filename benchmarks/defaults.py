@@ -45,6 +45,7 @@ CHOICES: dict[str, Settings] = {
     "value sum": {"value": "sum"},
     "value pooled": {"value": "pooled"},
     "family relational": {"family": "relational", "layers": 3},
+    "relational dim 64": {"family": "relational", "layers": 3, "dim": 64},
 }
 STATES_PER_STEP, PROBLEMS, TEACHER_SECONDS = 64, 12, 10.0
 FIGURES = ("solved", "of", "expansions")
