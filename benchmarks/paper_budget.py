@@ -18,6 +18,7 @@ from planrank import PlanrankError
 from planrank.console import Progress, say
 from planrank.evaluation.runs import Row, runs
 from planrank.files import read_toml
+from planrank.learning.selection import Figures
 from planrank.models import families
 from planrank.models.model import Model
 from planrank.paths import own_domains
@@ -225,5 +226,5 @@ def line_of(domain: str, complexity: str | None, instance: Instance) -> str:
 
 def validation_of(file: str) -> tuple[float, float]:
     """The more are solved the better, then the fewer expansions; of equals the first network."""
-    figures = Model.load(file).metadata["figures"]
-    return -figures.get("validation_solved", 0), figures.get("validation_expansions", 0)
+    figures = Figures.of_metadata(Model.load(file).metadata["figures"])
+    return (0, 0) if figures is None else figures.merit

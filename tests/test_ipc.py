@@ -106,10 +106,10 @@ def test_what_an_earlier_learner_has_left(tmp_path):
         (tmp_path / name).write_text("knowledge")
     learner.remove_numbered(tmp_path / "dk")
     assert {one.name for one in tmp_path.glob("dk*")} == {"dk", "dk.old", "dk.learning"}
-    assert learner.earlier(tmp_path / "dk") is None and not (tmp_path / "dk.1").exists(), "no model"
+    assert learner.take_up(tmp_path / "dk") is None and not (tmp_path / "dk.1").exists(), "no model"
     model = Model.load(GRIPPER / "model.json")
     model.save(tmp_path / "dk")
-    assert learner.earlier(tmp_path / "dk").solved == model.metadata["figures"]["validation_solved"]
+    assert learner.take_up(tmp_path / "dk").solved == model.metadata["figures"]["validation_solved"]
     assert (tmp_path / "dk.1").read_bytes() == (tmp_path / "dk").read_bytes()
 
 

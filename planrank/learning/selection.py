@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from planrank.models.model import Model
 from planrank.search.forward import Search
 from planrank.task import Task
 
+IN_METADATA = "validation_"  # before the names of the figures
 MARKEDLY = 0.5  # a network that sees more costs several times as much in large problems
 
 
@@ -39,6 +40,16 @@ class Figures:
 
     def as_json(self) -> dict[str, int]:
         return asdict(self)
+
+    def as_metadata(self) -> dict[str, int]:
+        """As the file of a model has them."""
+        return {f"{IN_METADATA}{name}": value for name, value in self.as_json().items()}
+
+    @classmethod
+    def of_metadata(cls, told: Mapping[str, Any]) -> Figures | None:
+        """None where a model was not validated."""
+        names = {name: f"{IN_METADATA}{name}" for name in cls.__dataclass_fields__}
+        return cls(**{name: told[key] for name, key in names.items()}) if names["of"] in told else None
 
     def __str__(self) -> str:
         return f"{self.solved} of {self.of} validation instances solved, {self.expansions:,} expansions"

@@ -185,7 +185,7 @@ class TrainingState:
             self.parameter.copy_(self.best)
         reached = {"step": self.best_step, "seconds": round(self.seconds, 1), "training_instances": instances}
         if self.figures is not None:
-            reached |= {f"validation_{name}": value for name, value in self.figures.as_json().items()}
+            reached |= self.figures.as_metadata()
         metadata = {"training": self.config.as_json(), "versions": versions(), "figures": reached}
         return Outcome(self.network.model(metadata), self.figures)
 
