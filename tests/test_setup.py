@@ -145,16 +145,16 @@ def test_an_image_for_other_machines(cache, monkeypatch):
 
 
 def test_an_image_that_does_not_work_is_not_kept(cache, monkeypatch):
-    def rehearse(options: dict[str, str]) -> None:
+    def rehearse(doing: str, options: dict[str, str]) -> None:
         assert image.file().exists()
-        raise PlanrankError("the rehearsal for the system image failed", "runtime")
+        raise PlanrankError(f"{doing} failed", "runtime")
 
     monkeypatch.setattr(image, "record_statements", lambda prefix, scratch: scratch / "statements.jl")
     monkeypatch.setattr(image.wheel, "run_julia", lambda prefix, *options: "")
     monkeypatch.setattr(image, "link", lambda prefix, object_file, target: target.write_text("an image"))
     monkeypatch.setattr(image, "rehearse", rehearse)
     cache.mkdir()
-    with pytest.raises(PlanrankError, match="rehearsal"):
+    with pytest.raises(PlanrankError, match="the first use of the system image failed"):
         image.build(cache, Steps(quiet=True))
     assert not image.file().exists()
 

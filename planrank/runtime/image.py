@@ -77,8 +77,8 @@ def build(prefix: Path, steps: Steps) -> None:
     if not asked_processor():
         with steps.step("trying it"):
             try:
-                rehearse({})
-            except PlanrankError:
+                rehearse("the first use of the system image", {})
+            except BaseException:  # Ctrl-C too: an image that is there counts as tried
                 made.unlink()
                 raise
     newest_first = sorted(made.parent.glob("*.so"), key=lambda p: p.stat().st_mtime, reverse=True)
@@ -104,13 +104,12 @@ def record_statements(prefix: Path, scratch: Path) -> Path:
     folders = [str(scratch), str(paths.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     # Only what is compiled matters here, not how well. What lies in the user's folder is not ours to import.
     options = {"PYTHON_JULIACALL_OPTIMIZE": "0", "PLANRANK_IMAGE": "no", "PYTHONSAFEPATH": "1"}
-    rehearse(options | {"PYTHONPATH": os.pathsep.join(folders)})
+    rehearse("the rehearsal for the system image", options | {"PYTHONPATH": os.pathsep.join(folders)})
     return statements
 
 
-def rehearse(options: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "planrank.runtime.rehearsal"]
-    run("the rehearsal for the system image", command, os.environ | options)
+def rehearse(doing: str, options: dict[str, str]) -> None:
+    run(doing, [sys.executable, "-m", "planrank.runtime.rehearsal"], os.environ | options)
 
 
 def link(prefix: Path, object_file: Path, target: Path) -> None:
