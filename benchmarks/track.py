@@ -7,9 +7,9 @@ model is trained by `planrank train --select --validation-instances 20` on one c
 beside them, and, to choose networks and weights by, those of validation and those without plans. Then every test
 problem is solved by `planrank solve --search dive --fallback 30` with that model, by LAMA-first and by Fast Downward's
 GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does the same on the validation
-problems, `--part large` on random ones of hard sizes, both to choose by; test problems are for the table alone.
-Everything can be interrupted and goes on where it was; models and rows are kept in the folder --work. A domain that is
-finished is kept in results/track_pieces.jsonl too, and is not run again by whoever has that file.
+problems, `--part large` on random ones about as large as the hard ones, both to choose by; test problems are for the
+table alone. Everything can be interrupted and goes on where it was; models and rows are kept in the folder --work. A
+domain that is finished is kept in results/track_pieces.jsonl too, and is not run again by whoever has that file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SECONDS, MEGABYTES = 60.0, 8_000.0
 PARTS = {
     "test": "The test part of each folder",
     "validation": "The validation part of each folder",
-    "large": "Random problems of the sizes that the track calls hard",
+    "large": "Random problems about as large as the hard ones",
 }
 LARGE = 6  # problems of a domain
 PEERS = ("LAMA-first", "FD GBFS-hFF")

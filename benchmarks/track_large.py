@@ -1,7 +1,6 @@
-"""Problems as large as the hard ones of the learning track, made at random: to choose by, where test problems may not.
+"""Random problems about as large as the hard ones of the learning track, to choose by.
 
-They are made after the track's training problems and the sizes that the contest's description calls hard; no test
-problem was looked at.
+They are made after the track's training problems; no test problem was looked at.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from pathlib import Path
 
 from planrank.files import make_folder, write_bytes, write_text
 from planrank.problems.folders import Instance, find_instances
-
-Ranges = dict[str, tuple[int, int]]
+from planrank.problems.levels import problem_text
+from planrank.problems.problem_sets import Ranges
+from planrank.problems.random_problems import GENERATORS, towers
 
 
 def names(kind: str, count: int) -> list[str]:
@@ -22,29 +22,15 @@ def names(kind: str, count: int) -> list[str]:
 
 
 def problem(domain: str, objects: dict[str, Iterable[str]], init: Iterable[str], goal: Iterable[str]) -> str:
-    typed = "\n".join(f"  {' '.join(those)} - {kind}" for kind, those in objects.items())
-    facts, goals = ("\n".join(f"  ({fact})" for fact in some) for some in (init, goal))
-    return (
-        f"(define (problem large) (:domain {domain})\n(:objects\n{typed})\n(:init\n{facts})\n(:goal (and\n{goals})))\n"
-    )
-
-
-def towers(rng: random.Random, blocks: list[str]) -> list[list[str]]:
-    """From the bottom up; a block stands on the table or on any tower, with equal chances."""
-    found: list[list[str]] = []
-    for block in rng.sample(blocks, len(blocks)):
-        place = rng.randint(0, len(found))
-        if place == len(found):
-            found.append([])
-        found[place].append(block)
-    return found
+    typed = "\n    ".join(f"{' '.join(those)} - {kind}" for kind, those in objects.items())
+    return problem_text("large", domain, typed, (f"({fact})" for fact in init), (f"({fact})" for fact in goal))
 
 
 def blocksworld(rng: random.Random, blocks: int) -> str:
     those = names("b", blocks)
 
     def facts() -> list[str]:
-        some = towers(rng, those)
+        some = towers(those, rng)
         found = [f"on {upper} {lower}" for tower in some for lower, upper in pairwise(tower)]
         return found + [f"on-table {tower[0]}" for tower in some] + [f"clear {tower[-1]}" for tower in some]
 
@@ -206,13 +192,7 @@ NEAR = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
 
 
 def spanner(rng: random.Random, spanners: int, nuts: int, places: int) -> str:
-    ways = ["shed", *names("location", places), "gate"]
-    those, loose = names("spanner", spanners), names("nut", min(nuts, spanners))
-    init = ["at bob shed", *(f"usable {one}" for one in those), *(f"loose {one}" for one in loose)]
-    init += [f"at {one} {rng.choice(ways[1:-1])}" for one in those] + [f"at {one} gate" for one in loose]
-    init += [f"link {a} {b}" for a, b in pairwise(ways)]
-    objects = {"man": ["bob"], "spanner": those, "nut": loose, "location": ways}
-    return problem("spanner", objects, init, [f"tightened {one}" for one in loose])
+    return GENERATORS["spanner"](rng, "large", nuts=min(nuts, spanners), locations=places, spanners=spanners)
 
 
 def transport(rng: random.Random, vehicles: int, packages: int, places: int) -> str:
@@ -232,7 +212,7 @@ def transport(rng: random.Random, vehicles: int, packages: int, places: int) -> 
     )
 
 
-# What the track calls hard, by the description of the contest.
+# About what is told of the hard problems' sizes. Of childsnack fewer children: actions grow with their third power.
 HARD: dict[str, tuple[Callable[..., str], Ranges]] = {
     "blocksworld": (blocksworld, {"blocks": (150, 500)}),
     "childsnack": (childsnack, {"children": (50, 120)}),
