@@ -91,8 +91,8 @@ QUICK = [
 NOTES = """
 What does not compare: mazes are easy for planners, breadth-first search is done in milliseconds and hFF expands hardly
 a state beside the plan; Sokoban of 3 and 4 boxes is solved by breadth-first search in seconds; plans of tiles are
-learned from weighted A*, so they are no optimal ones. The paper gave planners and networks 600 s each and counted what
-they solved of the same instances, on other machines: here everything has the same seconds, process and processor.
+learned from weighted A*, so they are no optimal ones. The paper's figures are of 600 s on other
+machines; here planners and networks have the same seconds and processor.
 The models of tiles and mazes have learned from a teacher alone; that of Sokoban then learned from its own searches
 (`planrank improve`), on levels that it made itself. Training took 10 minutes for mazes, 14 for tiles and 26 for
 Sokoban, on one core that shared its machine with other work; what was asked for are 20 minutes, which Sokoban exceeds,
