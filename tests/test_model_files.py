@@ -222,7 +222,7 @@ def written(file, model, weights=None, **changed):
 
 
 def architecture_with(model, **changed) -> str:
-    return json.dumps({"layers": 2, "dim": 32, "rank": "actions"} | changed)
+    return json.dumps({"layers": 2, "dim": 64, "rank": "actions"} | changed)
 
 
 HOSTILE = {

@@ -62,6 +62,8 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
         "auto", "The kind of model: hypergraph, relational, grid; auto: grid where there is a view file grid.toml."
     )
 
+    dim: int = option(None, "Size of the embeddings. [default: 64; relational: 32]", least=1, most=4096)
+
     loss: str = option("lstar", "What is minimised.", choices=LOSSES)
     surrogate: str = option("logistic", "Of the 0-1 loss in the ranking losses.", choices=SURROGATES)
     detours: int = option(
@@ -156,7 +158,9 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
         for name, value in FAMILY_DEFAULTS.get(self.family, FAMILY_DEFAULTS["hypergraph"]).items():
             self._default(name, value)
         self._check("steps", "family")
-        families.get(self.family)  # says which there are
+        of_family = options_of(families.get(self.family).architecture_type)
+        if "dim" in of_family:
+            self._default("dim", of_family["dim"].default)
         self._default("validate_every", max(1, self.steps // 10))
         self._default("out", str(Path("planrank-models", f"{self.domain_name}.safetensors")))
         self._default("data", str(Path("planrank-data", self.domain_name, self.instances)))

@@ -42,7 +42,7 @@ class Architecture:
 
     layers: int = option(2, "Rounds of messages.", least=1, most=64)
     shared: bool = option(False, "Whether the layers after the first have their weights in common; needs mixing.")
-    dim: int = option(32, "Size of the embeddings.", least=1, most=4096)
+    dim: int = option(64, "Size of the embeddings.", least=1, most=4096)
     residual: bool = option(True, "Whether a vertex keeps its own embedding from layer to layer.")
     mixing: bool = option(True, "Whether a dense map for each predicate ends each layer; the paper has none.")
     messages: tuple[str, ...] = option(("mean", "max"), "Pooling of a vertex's messages.", choices=POOLINGS)
