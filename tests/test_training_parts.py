@@ -93,6 +93,17 @@ def test_the_configuration_has_the_defaults_of_the_architecture():
     assert TrainConfig(domain="ferry").architecture == Architecture()
 
 
+def test_networks_that_are_tried_have_the_defaults_of_their_family():
+    tried = candidates(TrainConfig(domain="ferry", select=True))
+    assert {(one.family, one.dim, one.detours) for one in tried} == {
+        ("relational", 32, 1), ("hypergraph", 64, 0), ("hypergraph", 64, 1)
+    }  # fmt: skip
+    of_grids = {one.family: one for one in candidates(TrainConfig(domain="sokoban", family="grid", select=True))}
+    assert (of_grids["grid"].learning_rate, of_grids["relational"].learning_rate) == (1e-3, 3e-3)
+    narrow = candidates(TrainConfig(domain="ferry", select=True, dim=4))
+    assert {one.dim for one in narrow} == {4}
+
+
 def test_a_log_goes_on_where_the_checkpoint_was(tmp_path):
     file = tmp_path / "log.jsonl"
     with TrainingLog(file, None, "run") as log:

@@ -5,7 +5,7 @@ Imports neither NumPy nor torch, because help is made from it.
 
 from __future__ import annotations
 
-from dataclasses import Field, asdict, dataclass
+from dataclasses import Field, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,13 @@ FAMILY_DEFAULTS: dict[str, dict[str, object]] = {
     "hypergraph": {"detours": 1, "states_per_step": 0, "learning_rate": 3e-3, "weight_decay": 0.3},
     "grid": {"detours": 0, "states_per_step": 32, "learning_rate": 1e-3, "weight_decay": 0.03},
 }
+
+
+def family_defaults(family: str) -> dict[str, object]:
+    """Of the fields whose default depends on the family; says which families there are if this is none."""
+    of_network = options_of(families.get(family).architecture_type)
+    width = {"dim": of_network["dim"].default} if "dim" in of_network else {}
+    return FAMILY_DEFAULTS.get(family, FAMILY_DEFAULTS["hypergraph"]) | width
 
 
 def has_view(domain: str) -> bool:
@@ -155,12 +162,9 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
         self._default("validation_search", "phs" if self.loss == "levin" else "gbfs")
         if self.family == "auto":
             object.__setattr__(self, "family", "grid" if has_view(self.domain) else "hypergraph")
-        for name, value in FAMILY_DEFAULTS.get(self.family, FAMILY_DEFAULTS["hypergraph"]).items():
-            self._default(name, value)
         self._check("steps", "family")
-        of_family = options_of(families.get(self.family).architecture_type)
-        if "dim" in of_family:
-            self._default("dim", of_family["dim"].default)
+        for name, value in family_defaults(self.family).items():
+            self._default(name, value)
         self._default("validate_every", max(1, self.steps // 10))
         self._default("out", str(Path("planrank-models", f"{self.domain_name}.safetensors")))
         self._default("data", str(Path("planrank-data", self.domain_name, self.instances)))
@@ -171,6 +175,11 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
         if self.select and self.grid:
             raise PlanrankError("select and grid both say which networks are tried; expected one of them")
         _ = self.architecture  # refuses what does not go together
+
+    def with_network(self, **changed: Any) -> TrainConfig:
+        """Another network, trained alike; where this one's family had its defaults, the other's has its own."""
+        unsaid = {name: None for name, value in family_defaults(self.family).items() if getattr(self, name) == value}
+        return replace(self, **unsaid | changed)
 
     def _default(self, name: str, value: object) -> None:
         if getattr(self, name) is None:

@@ -230,7 +230,7 @@ def candidates(config: TrainConfig) -> list[TrainConfig]:
         shapes = SELECTION if config.family in {one["family"] for one in SELECTION} else [{}, *SELECTION]
     seeds = range(config.seed, config.seed + config.seeds)
     alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
-    return [replace(config, **alone, seed=seed, **shape) for shape in shapes for seed in seeds]
+    return [config.with_network(**alone, seed=seed, **shape) for shape in shapes for seed in seeds]
 
 
 def trial_of(candidate: TrainConfig) -> TrainConfig:
