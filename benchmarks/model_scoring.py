@@ -10,8 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from model import NETWORK
 from model_baselines import Indices, baselines
-from model_timing import PROBLEMS, Timing, check_equal, domain_file, interleaved, problem_text, spent, task_of, timed
+from model_timing import (
+    PROBLEMS,
+    Timing,
+    check_equal,
+    domain_file,
+    interleaved,
+    problem_text,
+    spent,
+    task_of,
+    timed,
+)
 
 from planrank import Architecture, Heuristic, Model, Search
 from planrank.errors import PlanrankError
@@ -42,18 +53,7 @@ class Scored:
 
     def __init__(self, task: Task, layers: int):
         self.task = task
-        self.model = Model.fresh(
-            signature_of(task),
-            Architecture(
-                layers=layers,
-                rank="states",
-                receivers="effects",
-                pooling=("sum", "max"),
-                distances=False,
-                relaxed=False,
-                value="pooled",
-            ),
-        )
+        self.model = Model.fresh(signature_of(task), Architecture(layers=layers, **NETWORK))
         self.weights = {name: torch.from_numpy(array) for name, array in self.model.weights.items()}
         self.forms = baselines(Indices(task, self.model.signature, self.model.architecture))
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from model import NETWORK
 from model_baselines import Geometric, Indices, Plain, baselines
 from model_timing import (
     SEED,
@@ -42,16 +43,7 @@ class Baseline:
 
 def fresh_state(task: Task, layers: int) -> TrainingState:
     """Weights and optimiser as training begins with; always the same weights."""
-    config = TrainConfig(
-        domain="any",
-        layers=layers,
-        rank="states",
-        receivers="effects",
-        value="pooled",
-        pooling=("sum", "max"),
-        distances=False,
-        relaxed=False,
-    )
+    config = TrainConfig(domain="any", layers=layers, **NETWORK)
     return TrainingState(config, signature_of(task), "", Path("none"))
 
 

@@ -50,7 +50,7 @@ SMALL = {"layers": 2, "dim": 16, "rank": "states", "receivers": "effects", "valu
 NETWORKS: dict[str, dict] = {
     "states, effects": SMALL,
     "states, all": SMALL | {"receivers": "all"},
-    "default": {},
+    "default": {"dim": 32},  # as when it was measured
 }
 FERRIES = [(20, 10), (40, 20), (80, 40), (150, 75), (300, 150)]
 BATCHES = [1, 4, 16, 64]
@@ -182,7 +182,7 @@ class Bench:
         rows = []
         for name in ("blocks 15 in one batch",) if self.options.quick else BATCHED:
             task = load(*self.source(name))
-            model = Model.fresh(signature_of(task), Architecture())
+            model = Model.fresh(signature_of(task), Architecture(**NETWORKS["default"]))
             turns: dict[int, list[float]] = {batch: [] for batch in BATCHES}
             for _ in range(self.options.repeats):
                 for batch, rates in turns.items():
