@@ -37,6 +37,7 @@ include("heuristics/additive.jl")
 include("heuristics/lmcut.jl")
 include("heuristics/make.jl")
 
+include("search/alike.jl")
 include("search/search.jl")
 include("search/shorten.jl")
 include("search/action_rows.jl")

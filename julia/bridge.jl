@@ -169,14 +169,15 @@ end
 # Search
 
 """
-`entries`: the open list holds entries; `preferred`: lazy search takes the helpful actions of ff first. `deadline` is
-for the preparations only, `memory_bytes` for the whole process.
+`entries`: the open list holds entries; `preferred`: lazy search takes the helpful actions of ff first; `merges`: of
+actions that are alike entries have one. `deadline` is for the preparations only, `memory_bytes` for the whole process.
 """
-function new_search(l::LoadedTask, name, entries, preferred, weight, reopen, ties, batch, seed, deadline::Real,
+function new_search(l::LoadedTask, name, entries, preferred, merges, weight, reopen, ties, batch, seed, deadline::Real,
     memory_bytes::Integer)
     limits = Limits(deadline, memory_bytes)
     generator = SuccessorGenerator(l.task, limits)
-    make_search(l.task, Symbol(name); entries, preferred, weight, batch, seed, limits, generator,
+    alike = merges ? Alike(l.domain, l.problem, l.task, limits) : nothing
+    make_search(l.task, Symbol(name); entries, preferred, alike, weight, batch, seed, limits, generator,
         memory_limit = max(0, memory_bytes - resident_bytes()), reopen = reopen,
         ties = ties === nothing ? nothing : Symbol(ties))
 end

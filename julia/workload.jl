@@ -100,7 +100,7 @@ function rehearse_task(loaded::LoadedTask)
 end
 
 toy_search(loaded::LoadedTask, name, reopen = nothing, ties = nothing; entries = false, preferred = false) =
-    call(new_search, loaded, name, entries, preferred, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
+    call(new_search, loaded, name, entries, preferred, true, 3.0, reopen, ties, 1, 0, Inf, typemax(Int))
 
 function toy_heuristic(loaded::LoadedTask, name)
     name == "table" || return call(new_heuristic, loaded, name, Inf, typemax(Int))

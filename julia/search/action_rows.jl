@@ -13,10 +13,11 @@ ActionRows() = ActionRows(push!(GrowingVector{Int}(), 1), GrowingVector{Int32}()
 
 @inline row_length(rows::ActionRows, id::Integer) = rows.first[id+1] - rows.first[id]
 
-"Append the row of the state found last."
-function add_row!(rows::ActionRows, generator::SuccessorGenerator, words, offset::Int)
+"Append the row of the state found last, without those that are as good as others in it."
+function add_row!(rows::ActionRows, generator::SuccessorGenerator, words, offset::Int, alike = nothing)
     empty!(rows.found)
     applicable_operators!(rows.found, generator, words, offset)
+    drop_alike!(rows.found, alike, words, offset)
     for operator in rows.found
         push!(rows.operators, operator)
         push!(rows.numbers, NaN32)

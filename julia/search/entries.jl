@@ -8,12 +8,14 @@ The order of entries: f = alpha·(g(s) + cost(a)) + beta·q(s, a), where q came 
 A state keeps its entries sorted and stands in the open list for the best that is left: the first `taken` of its row are
 gone. `store.h` has q of that entry. A state is open while no entry was taken, and closed from then on.
 
-`extension` is nothing, or what a search has besides; see preferred.jl and dive.jl.
+`extension` is nothing, or what a search has besides; see preferred.jl and dive.jl. With `alike` a row has one of the
+operators that are alike.
 """
 struct EntryRule{P}
     alpha::Float64
     beta::Float64
     task::Task
+    alike::Union{Alike,Nothing}
     rows::ActionRows
     taken::GrowingVector{Int32}
     order::Vector{Tuple{Float64,Float32,UInt32,Int32}}   # of the entries of a row, while they are sorted
@@ -21,8 +23,8 @@ struct EntryRule{P}
     extension::P
 end
 
-EntryRule(task::Task, alpha::Real, beta::Real, extension = nothing) = EntryRule(Float64(alpha), Float64(beta), task,
-    ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], extension)
+EntryRule(task::Task, alpha::Real, beta::Real, extension = nothing, alike = nothing) = EntryRule(Float64(alpha),
+    Float64(beta), task, alike, ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], extension)
 
 needs_heap(::EntryRule) = true
 
@@ -45,7 +47,7 @@ end
 
 function note_state!(rule::EntryRule, search, id::Int32)
     store = search.store
-    add_row!(rule.rows, search.generator, store.words, state_offset(store, id))
+    add_row!(rule.rows, search.generator, store.words, state_offset(store, id), rule.alike)
     push!(rule.taken, 0)
     is_reached_goal!(search, id)
     nothing
@@ -117,6 +119,7 @@ function open_entries!(search::Search{<:EntryRule}, safe::Bool)
     search.first_waiting += 1
     search.evaluated += 1
     push_updated!(search, id)
+    share_marks!(search, rule, id)
     sort_entries!(rule, id, search.open, search.ties)
     note_row!(search, rule, id)
     if row_length(rows, id) > 0 && rows.numbers[rows.first[id+1]-1] == Inf32
@@ -164,7 +167,9 @@ release!(rule::EntryRule) = (release!(rule.rows); release!(rule.taken); release!
 
 # What extensions may have methods of.
 
-"Called when the entries of a state are sorted."
+"Called before the entries of a state are sorted."
+@inline share_marks!(search, rule::EntryRule, id::Int32) = nothing
+"Called when they are."
 @inline note_row!(search, rule::EntryRule, id::Int32) = nothing
 "Called when a state has the lowest q so far."
 @inline boost!(extension) = nothing

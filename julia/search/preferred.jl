@@ -35,6 +35,16 @@ note_evaluation!(rule::EntryRule{Preferred}, heuristic) = prefer!(rule, helpful_
 @inline place_in_row(preferred::Preferred, operator::Int32, f::Float64) =
     f < Inf && @inbounds(preferred.is_marked[operator]) ? -Inf : f
 
+"Operators of the row that stand for preferred ones are preferred."
+function share_marks!(search, rule::EntryRule{Preferred}, id::Int32)
+    rule.alike === nothing && return
+    rows, store, marked = rule.rows, search.store, copy(rule.extension.marked)
+    kept = (rows.operators[k] for k in rows.first[id]:rows.first[id+1]-1)
+    each_stand_in(rule.alike, kept, marked, store.words, state_offset(store, id)) do operator
+        prefer!(rule, operator)
+    end
+end
+
 "The row is sorted: count the preferred entries in front, and forget the marks."
 function note_row!(search, rule::EntryRule{Preferred}, id::Int32)
     preferred, rows = rule.extension, rule.rows

@@ -94,13 +94,13 @@ needs_heap(rule) = false
 `make_search(task, :astar)` and its kin: `:astar`, `:gbfs`, `:wastar` (with `weight`), `:ucs`, `:bfs`, and with a policy
 `:phs` and `:levints`. `reopen` and `ties` are the algorithm's own unless given. With `entries` the open list of the
 first three holds entries (state, action), as that of `:dive` always does. `:lazy` is `:gbfs` with entries that have the
-values of their states; it may take `preferred` operators first.
+values of their states; it may take `preferred` operators first. Entries may leave out actions that are `alike`.
 """
 function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{Bool,Nothing} = nothing,
     ties::Union{Symbol,Nothing} = nothing, entries::Bool = false, preferred::Bool = false, seed::Integer = 0,
-    options...)
+    alike::Union{Alike,Nothing} = nothing, options...)
     weight >= 0 || throw(PlanRankError(:usage, "the weight must not be negative, and is $weight"))
-    linear(alpha, beta) = entries ? EntryRule(task, alpha, beta) : LinearRule(alpha, beta)
+    linear(alpha, beta) = entries ? EntryRule(task, alpha, beta, nothing, alike) : LinearRule(alpha, beta)
     # Lazy search solves as many problems with the newest, and its plans are then two to three times as long.
     ties = something(ties, name === :bfs ? :oldest : name === :lazy ? :h_oldest : :h_newest)
     entries && !(name in (:astar, :gbfs, :wastar, :dive)) &&
@@ -110,8 +110,8 @@ function make_search(task::Task, name::Symbol; weight::Real = 1, reopen::Union{B
     rule, by_itself = name === :astar ? (linear(1, 1), true) :
         name === :gbfs ? (linear(0, 1), false) :
         name === :wastar ? (linear(1, weight), true) :
-        name === :lazy ? (EntryRule(task, 0, 1, preferred ? Preferred(task, ties, seed) : nothing), false) :
-        name === :dive ? (EntryRule(task, 0, 1, Dive()), false) :
+        name === :lazy ? (EntryRule(task, 0, 1, preferred ? Preferred(task, ties, seed) : nothing, alike), false) :
+        name === :dive ? (EntryRule(task, 0, 1, Dive(), alike), false) :
         name === :ucs ? (linear(1, 0), true) :
         name === :bfs ? (linear(1, 0), false) :
         name === :phs ? (PolicyRule(task, true), false) :

@@ -58,15 +58,17 @@ function action(rng, number)
     "(:action a$number :parameters $(declare(parameters)) :precondition $precondition :effect $change)"
 end
 
-"Domain and problem as texts."
-function random_pddl(rng::AbstractRNG)
+const OBJECTS = [("o1", "big"), ("o2", "small"), ("o3", "other")]
+
+"Domain and problem as texts. What is said of `objects` is said of the first three."
+function random_pddl(rng::AbstractRNG, objects = OBJECTS)
     declare_types(types) = join(("?v$i - $t" for (i, t) in enumerate(types)), " ")
     predicates = join(("($name $(declare_types(types)))" for (name, types) in PREDICATES), " ")
     domain = """(define (domain random) (:requirements :adl) $TYPES (:constants c1 - small)
         (:predicates $predicates) $(join((action(rng, i) for i in 1:3), "\n"))\n)"""
-    scope = [("o1", "big"), ("o2", "small"), ("o3", "other")]
+    scope = objects[1:3]
     init = join((atom(rng, scope, eachindex(PREDICATES)) for _ in 1:rand(rng, 0:8)), " ")
-    problem = """(define (problem random) (:domain random) (:objects o1 - big o2 - small o3 - other)
+    problem = """(define (problem random) (:domain random) (:objects $(join(("$o - $type" for (o, type) in objects), " ")))
         (:init $init)\n(:goal $(formula(rng, scope, 3))))"""
     domain, problem
 end

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
     default=None,
     help="Take actions that begin the relaxed plan of ff first. [default: in lazy with ff]",
 )
+@click.option(
+    "--merge/--no-merge",
+    default=True,
+    show_default=True,
+    help="Where actions are ranked, and in lazy: of actions that differ only in objects that nothing tells apart, look "
+    "at one.",
+)
 @click.option("--weight", type=click.FloatRange(min=0), default=3.0, show_default=True, help="Of h in wastar.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Nodes expanded in one step.")
 @click.option(

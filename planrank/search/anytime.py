@@ -79,6 +79,7 @@ def solve_anytime(
     model: Model | str | Path | None = None,
     rank: str | None = None,
     preferred: bool | None = None,
+    merge: bool = True,
     weight: float = 3.0,
     reopen: bool | None = None,
     ties: str | None = None,
@@ -99,7 +100,7 @@ def solve_anytime(
     started = time.time() if started is None else started
     guide = wanted_guide(search, heuristic, model, rank)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
-    options |= {"preferred": takes_preferred(search, guide, preferred)}
+    options |= {"merge": merge, "preferred": takes_preferred(search, guide, preferred)}
     attempt = Attempt(search, guide, rank, Limits.of(time_limit, memory_limit, started), progress, fallback)
     return Anytime(attempt, domain, problem, options, started)
 

@@ -54,7 +54,8 @@ class Search:
     wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "dive", which
     ranks nothing else, is gbfs that every second time goes on from where it is, with the best action there. "lazy" is
     gbfs with such a list, in which every action has the value of the state it is taken in; with `preferred` it must be
-    run with hFF, and takes helpful actions first.
+    run with hFF, and takes helpful actions first. Of actions that differ only in objects that nothing tells apart, such
+    lists have one, unless `merge` is False.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Search:
         *,
         rank: str = "states",
         preferred: bool = False,
+        merge: bool = True,
         weight: float = 3.0,
         reopen: bool | None = None,
         ties: str | None = None,
@@ -79,7 +81,7 @@ class Search:
         self.takes_policy = name in POLICY_SEARCHES
         self.ranks_actions = rank == "actions"
         self.has_entries = self.ranks_actions or name == "lazy"
-        options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
+        options = (merge, weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
         self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
 
     @classmethod

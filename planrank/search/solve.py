@@ -84,6 +84,7 @@ def solve(
     model: Model | str | Path | None = None,
     rank: str | None = None,
     preferred: bool | None = None,
+    merge: bool = True,
     weight: float = 3.0,
     reopen: bool | None = None,
     ties: str | None = None,
@@ -101,7 +102,8 @@ def solve(
     The search is guided by `heuristic` or by `model`; with neither, by a model that fits the domain where there is one
     (see `planrank.models.library`), else by hFF. ucs and bfs take no guide, phs and levints a model that scores
     actions. Whether actions or states are ranked depends on the model; `rank` asks for one that ranks these.
-    lazy with hFF takes its helpful actions first, unless `preferred` is False.
+    lazy with hFF takes its helpful actions first, unless `preferred` is False. Of actions that differ only in objects
+    that nothing tells apart, one is looked at, unless `merge` is False; for searches that rank actions, and lazy.
     `shorten` leaves out steps of the plan that the goal does not need.
     A model that has found no plan after `fallback` seconds, gives up or fills the memory makes way for lazy with hFF.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
@@ -111,7 +113,7 @@ def solve(
     limits = Limits.of(time_limit, memory_limit, started)
     guide = wanted_guide(search, heuristic, model, rank)
     options = {"weight": weight, "reopen": reopen, "ties": ties, "batch": batch, "seed": seed}
-    options |= {"preferred": takes_preferred(search, guide, preferred)}
+    options |= {"merge": merge, "preferred": takes_preferred(search, guide, preferred)}
     attempt = Attempt(search, guide, rank, limits, progress, fallback)
     try:
         attempt.run(domain, problem, shorten, options)

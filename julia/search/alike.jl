@@ -1,0 +1,189 @@
+# Objects that nothing tells apart. Of actions that differ only in such objects one is enough: where it leads, the others
+# lead too, but for the names of the objects.
+
+"""
+Objects that agree in their type, in all that no action changes and in the goal may be alike in a state: those are that
+agree in what holds there too. `staying` and `changing` are fingerprints: what stays of each object, 0 if it agrees with
+no other, and of each fact and argument what the fact says of that object. Objects that share a fact are not alike, even
+if it is as true after an exchange.
+"""
+struct Alike
+    task::Task
+    staying::Vector{UInt128}
+    changing::Vector{UInt128}           # for each entry of `task.fact_args.values`
+    prints::Vector{UInt128}             # of the objects in a state
+    group::Vector{Int32}                # the first of the objects that are alike there; 0: no other is
+    place::Vector{Int32}                # among these
+    size::Vector{Int32}                 # of the group, kept at its first object
+    first_with::Dict{UInt128,Int32}
+    kept::Dict{UInt64,Int32}            # operators by their hashes
+end
+
+"The objects that may be alike, or nothing if there are none."
+function Alike(domain::Domain, problem::Problem, task::Task, limits::Limits = Limits())
+    ticker = Ticker(limits, PREPARING)
+    staying = [fingerprint(0, o > length(domain.constants) ? object.types : Int32[-o]) for (o, object) in
+               enumerate(problem.objects)]
+    note_atoms!(staying, 1, problem.init, (!).(fluent_predicates(domain)), nothing, ticker)
+    note_atoms!(staying, 2, problem.values, trues(length(domain.functions)), problem.value, ticker)
+    for (kind, rows) in ((3, task.goal_pos), (4, task.goal_neg)), i in 1:length(rows), fact in row(rows, i)
+        tick!(ticker, 8)
+        args = row(task.fact_args, fact)
+        for (place, object) in enumerate(args)
+            staying[object] += fingerprint(kind, args, place, i, task.fact_predicate[fact])
+        end
+    end
+    count = Dict{UInt128,Int}()
+    for print in staying
+        count[print] = get(count, print, 0) + 1
+    end
+    staying = [count[print] > 1 ? print : zero(UInt128) for print in staying]
+    all(iszero, staying) && return nothing
+    changing = zeros(UInt128, length(task.fact_args.values))
+    for fact in 1:nfacts(task)
+        args, before = row(task.fact_args, fact), task.fact_args.offsets[fact] - 1
+        tick!(ticker, 8)
+        for (place, object) in enumerate(args)
+            staying[object] == 0 && continue
+            changing[before+place] = fingerprint(5, args, place, task.fact_predicate[fact])
+        end
+    end
+    Alike(task, staying, changing, copy(staying), zeros(Int32, length(staying)),
+        zeros(Int32, length(staying)), zeros(Int32, length(staying)), Dict{UInt128,Int32}(), Dict{UInt64,Int32}())
+end
+
+function note_atoms!(staying, kind::Int, atoms::InitialAtoms, are_noted, values, ticker::Ticker)
+    for i in 1:length(atoms)
+        tick!(ticker, 8)
+        are_noted[atoms.predicate[i]] || continue
+        value = values === nothing ? 0 : values[i]
+        for (place, object) in enumerate(arguments(atoms, i))
+            staying[object] += fingerprint(kind, arguments(atoms, i), place, atoms.predicate[i], value)
+        end
+    end
+end
+
+"Of the objects without the one at `place`, and of `about`; sums of them stand for sets, and differ if these do."
+function fingerprint(kind::Int, objects, place::Int = 0, about...)
+    one, other = hash(about, hash(kind, UInt(1))), hash(about, hash(kind, UInt(2)))
+    for (i, object) in enumerate(objects)
+        word = i == place ? 0 : Int(object)
+        one, other = hash(word, one), hash(word, other)
+    end
+    UInt128(one) << 64 | other
+end
+
+"Find the objects that are alike in this state; whether any are."
+function look!(alike::Alike, words, offset::Int)
+    args, prints, group = alike.task.fact_args, copyto!(alike.prints, alike.staying), fill!(alike.group, 0)
+    place, size = alike.place, alike.size
+    for word in 1:nwords(alike.task)
+        bits = words[offset+word]
+        while bits != 0
+            fact = 64 * (word - 1) + trailing_zeros(bits) + 1
+            bits &= bits - one(UInt64)
+            @inbounds for k in args.offsets[fact]:args.offsets[fact+1]-1
+                prints[args.values[k]] += alike.changing[k]
+            end
+        end
+    end
+    empty!(alike.first_with)
+    found = false
+    for object in eachindex(prints)
+        alike.staying[object] == 0 && continue
+        first = get!(alike.first_with, prints[object], Int32(object))
+        if first == object
+            size[first] = place[first] = 1
+        else
+            group[first] = group[object] = first
+            size[first] += 1
+            place[object] = size[first]
+            found = true
+        end
+    end
+    found
+end
+
+"""
+Of operators that differ only in objects that are alike in this state, keep the one that has the first of these. It is
+there if any is: what holds for one holds for all.
+"""
+function drop_alike!(found::Vector{Int32}, alike::Alike, words, offset::Int)
+    length(found) > 1 && look!(alike, words, offset) || return
+    n = 0
+    for operator in found
+        is_first(alike, operator) || continue
+        n += 1
+        found[n] = operator
+    end
+    resize!(found, n)
+    nothing
+end
+
+drop_alike!(found::Vector{Int32}, ::Nothing, words, offset::Int) = nothing
+
+"Whether of each group its first objects stand in the operator, in their order."
+@inline function is_first(alike::Alike, operator::Int32)
+    args = alike.task.op_args
+    @inbounds from, to = args.offsets[operator], args.offsets[operator+1] - 1
+    @inbounds for k in from:to
+        object = args.values[k]
+        group = alike.group[object]
+        group == 0 && continue
+        place = 1
+        for earlier in from:k-1
+            other = args.values[earlier]
+            other == object && @goto known
+            # Its place is right: each of the group that is met for the first time adds one.
+            alike.group[other] == group && (place = max(place, alike.place[other] + 1))
+        end
+        alike.place[object] == place || return false
+        @label known
+    end
+    true
+end
+
+"Call `note` with those of `kept` that stand for these operators in a state."
+function each_stand_in(note::F, alike::Alike, kept, operators, words, offset::Int) where {F}
+    (isempty(operators) || !look!(alike, words, offset)) && return
+    empty!(alike.kept)
+    for operator in kept
+        key = hash_of(alike, operator)
+        key === nothing || (alike.kept[key] = operator)
+    end
+    for operator in operators
+        key = hash_of(alike, operator)
+        stand_in = key === nothing ? operator : get(alike.kept, key, operator)
+        stand_in != operator && are_alike(alike, stand_in, operator) && note(stand_in)
+    end
+end
+
+"The same for operators that are alike; nothing where an operator has no object that is alike to another."
+@inline function hash_of(alike::Alike, operator::Int32)
+    args, has_group = row(alike.task.op_args, operator), false
+    key = hash(alike.task.op_schema[operator])
+    for (i, object) in enumerate(args)
+        group = alike.group[object]
+        has_group |= group != 0
+        key = group == 0 ? hash(object, key) : hash((group, first_place(args, i)), key)
+    end
+    has_group ? key : nothing
+end
+
+"Where the object at place `i` comes first."
+@inline function first_place(args, i::Int)
+    j = 1
+    while args[j] != args[i]
+        j += 1
+    end
+    j
+end
+
+function are_alike(alike::Alike, a::Int32, b::Int32)
+    task, group = alike.task, alike.group
+    task.op_schema[a] == task.op_schema[b] || return false
+    mine, others = row(task.op_args, a), row(task.op_args, b)
+    all(i -> mine[i] == others[i] ? group[mine[i]] == 0 || first_place(mine, i) == first_place(others, i) :
+             group[mine[i]] != 0 && group[mine[i]] == group[others[i]] &&
+             first_place(mine, i) == first_place(others, i), eachindex(mine))
+end

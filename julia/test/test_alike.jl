@@ -1,0 +1,115 @@
+using Random
+using Test
+using PlanRank
+using PlanRank: Alike, SuccessorGenerator, applicable_operators!, drop_alike!, fact_name, nfacts, nwords, row
+
+isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
+isdefined(Main, :RandomTasks) || include("random_tasks.jl")
+using .RandomPDDL, .RandomTasks
+
+const TWINS = [RandomPDDL.OBJECTS; [("o4", "big"), ("o5", "big"), ("o6", "small"), ("o7", "other")]]
+
+task_with_twins(seed) = PlanRank.load((PlanRank.Source("text", text) for text in
+    random_pddl(MersenneTwister(seed), TWINS))...)
+
+function permutations(items)
+    length(items) <= 1 && return [items]
+    [[items[i]; rest] for i in eachindex(items) for rest in permutations(items[[1:i-1; i+1:end]])]
+end
+
+"All ways of renaming objects of the same type, other than constants, that keep what no action changes and the goal."
+function renamings(l)
+    n, first = length(l.problem.objects), length(l.domain.constants) + 1
+    fluent = PlanRank.fluent_predicates(l.domain)
+    static = Set((l.problem.init.predicate[i], PlanRank.arguments(l.problem.init, i)...)
+                 for i in 1:length(l.problem.init) if !fluent[l.problem.init.predicate[i]])
+    found = Vector{Int}[]
+    for order in permutations(collect(first:n))
+        to = [1:first-1; order]
+        all(o -> l.problem.objects[o].types == l.problem.objects[to[o]].types, 1:n) || continue
+        Set((p, (to[o] for o in args)...) for (p, args...) in static) == static || continue
+        facts = renamed_facts(l.task, to)
+        goals(f) = Set((sort(f[row(l.task.goal_pos, i)]), sort(f[row(l.task.goal_neg, i)]))
+                       for i in 1:length(l.task.goal_pos))
+        goals(facts) == goals(collect(1:nfacts(l.task))) && push!(found, facts)
+    end
+    found
+end
+
+"The number that each fact has with its objects renamed; 0 if it cannot be reached then."
+function renamed_facts(task, to)
+    number = Dict((task.fact_predicate[f], row(task.fact_args, f)...) => f for f in 1:nfacts(task))
+    [get(number, (task.fact_predicate[f], (to[o] for o in row(task.fact_args, f))...), 0) for f in 1:nfacts(task)]
+end
+
+successor_of(task, state, operator) = sort(successor(task, sort(state), operator))
+
+@testset "what is dropped leads where something leads that is kept, but for names" begin
+    dropped = 0
+    for seed in 1:200
+        l = try
+            task_with_twins(seed)
+        catch e
+            e isa PlanRank.PlanRankError || rethrow()
+            continue
+        end
+        task = l.task
+        0 < PlanRank.noperators(task) < 2000 || continue
+        alike = Alike(l.domain, l.problem, task)
+        alike === nothing && continue
+        generator, rng = SuccessorGenerator(task), MersenneTwister(seed)
+        state, names = sort(Int.(task.init)), nothing
+        for _ in 1:4
+            words = PlanRank.pack_facts(state, nwords(task))
+            found = applicable_operators!(Int32[], generator, words, 0)
+            isempty(found) && break
+            kept = copy(found)
+            drop_alike!(kept, alike, words, 0)
+            @test !isempty(kept) && issubset(kept, found)
+            gone = setdiff(found, kept)
+            dropped += length(gone)
+            if !isempty(gone)
+                names = something(names, Some(renamings(l)))
+                same = [f for f in names if sort(f[state]) == state]
+                led = Set(successor_of(task, state, o) for o in kept)
+                for o in gone
+                    next = successor_of(task, state, o)
+                    @test any(f -> sort(f[next]) in led, same)
+                end
+            end
+            state = Int.(successor_of(task, state, rand(rng, found)))
+        end
+    end
+    @test dropped > 500
+end
+
+"The outcome of a search over entries, A* without a heuristic, and the cost of its plan."
+function outcome(task, alike)
+    search = PlanRank.make_search(task, :astar; entries = true, alike)
+    while PlanRank.expand!(search) > 0
+        search.expanded > 3000 && return :running, 0
+        from, to = search.first_waiting, search.store.count
+        _, operators = PlanRank.operators_of(search.rule.rows, from, to)
+        PlanRank.insert_entries!(search, zeros(Float32, length(operators)))
+    end
+    search.status, search.status === :solved ? search.store.g[search.goal_id] : 0
+end
+
+@testset "plans cost the same with one of each, and are found or not" begin
+    solved = 0
+    for seed in 1:600
+        l = try
+            task_with_twins(seed)
+        catch e
+            e isa PlanRank.PlanRankError || rethrow()
+            continue
+        end
+        0 < PlanRank.noperators(l.task) < 500 || continue
+        alike = Alike(l.domain, l.problem, l.task)
+        alike === nothing && continue
+        whole = outcome(l.task, nothing)
+        whole[1] === :running || @test outcome(l.task, alike) == whole
+        solved += whole[1] === :solved && whole[2] > 0
+    end
+    @test solved > 15
+end
