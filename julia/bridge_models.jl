@@ -44,12 +44,15 @@ The same for a search over entries: the columns
 | first_step | Int32   | n       | the step, from 1, from which on the actions of the state compete with the plan's   |
 | offsets    | Int32   | n + 1   | row i of the next three columns is from offset i to before offset i + 1            |
 | cost       | Float32 |         | what the actions of the state cost                                                 |
-| action     | Int32   |         | these operators: all that are applicable; none for a goal                          |
+| action     | Int32   |         | these operators: all that are applicable, or with `merges` one of those that are   |
+|            |         |         | alike; none for a goal                                                             |
 | leads_to   | Int32   |         | the number of the plan's state that each leads to, -1 for any other                |
 | chosen     | Int32   | l       | the place in row i of the plan's own operator                                      |
 """
-function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer, strays::AbstractString)
-    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours, strays = Strays(l.task, strays))
+function entry_ranking_columns(l::LoadedTask, plan_text::AbstractString, detours::Integer, strays::AbstractString,
+    merges::Bool)
+    alike = merges ? Alike(l.domain, l.problem, l.task) : nothing
+    r = ranking_of_plan(l.task, plan_text; kind = EntryRanking, detours, strays = Strays(l.task, strays), alike)
     scale = l.task.cost_scale
     (all_words(r.path.store), as_written(r.g, scale), r.first_step, from_zero(r.offsets),
         as_written(l.task.op_cost[r.action], scale), from_zero(r.action), from_zero(r.leads_to),

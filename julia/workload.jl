@@ -203,7 +203,7 @@ function rehearse_learning(loaded::LoadedTask)
     FLATTENS[] = true
     call(clean_plan_lines, loaded, TOY_PLAN, Inf)
     call(ranking_columns, loaded, TOY_PLAN, TOY_STRAYS)
-    call(entry_ranking_columns, loaded, TOY_PLAN, 1, TOY_STRAYS)
+    call(entry_ranking_columns, loaded, TOY_PLAN, 1, TOY_STRAYS, true)
 end
 
 "A network whose weights are zero."

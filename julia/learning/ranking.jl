@@ -89,10 +89,10 @@ end
 
 """
 `detours`: how many of the wrong actions of each step are followed, of those that are proved to be wrong, where `strays`
-has fewer.
+has fewer. With `alike` rows are as a search has them that keeps one of the actions that are alike: the plan's own.
 """
 function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator; detours::Integer = 0,
-    strays::Strays = NO_STRAYS)
+    strays::Strays = NO_STRAYS, alike::Union{Alike,Nothing} = nothing)
     n = nsteps(path) + 1
     r = EntryRanking(path, copy(path.g), collect(Int32, 1:n), [path.offsets; path.offsets[end]], copy(path.action),
         Int32[])
@@ -108,7 +108,29 @@ function EntryRanking(task::Task, path::PlanPath, generator::SuccessorGenerator;
     end
     detours > 0 && noperators(task) <= PROVED_OPERATORS &&
         go_astray!(r, task, generator, goal, max.(0, Int(detours) .- known))
-    r
+    alike === nothing ? r : without_alike(r, alike)
+end
+
+function without_alike(r::EntryRanking, alike::Alike)
+    path, store = r.path, r.path.store
+    offsets, action, leads_to, chosen = Int32[1], Int32[], Int32[], Int32[]
+    for s in 1:length(r.offsets)-1
+        places = collect(r.offsets[s]:r.offsets[s+1]-1)
+        if look!(alike, store.words, state_offset(store, s))
+            filter!(k -> is_first(alike, r.action[k]), places)
+        end
+        if s <= nsteps(path)
+            own = path.offsets[s] + path.chosen[s] - 1
+            at = findfirst(k -> k == own || are_alike(alike, r.action[k], r.action[own]), places)
+            places[at] = own
+            push!(chosen, at)
+        end
+        append!(action, r.action[places])
+        append!(leads_to, r.leads_to[places])
+        push!(offsets, length(action) + 1)
+    end
+    steps = PlanPath(store, path.g, offsets[1:nsteps(path)+1], action[1:offsets[nsteps(path)+1]-1], chosen)
+    EntryRanking(steps, r.g, r.first_step, offsets, action, leads_to)
 end
 
 const TRIES_OF_A_DETOUR = 4

@@ -1,5 +1,5 @@
-# Objects that nothing tells apart. Of actions that differ only in such objects one is enough: where it leads, the others
-# lead too, but for the names of the objects.
+# Objects that nothing tells apart. Of actions that differ only in such objects one is enough: where it leads, the
+# others lead too, but for the names of the objects.
 
 """
 Objects that agree in their type, in all that no action changes and in the goal may be alike in a state: those are that

@@ -24,7 +24,8 @@ struct EntryRule{P}
 end
 
 EntryRule(task::Task, alpha::Real, beta::Real, extension = nothing, alike = nothing) = EntryRule(Float64(alpha),
-    Float64(beta), task, alike, ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[], extension)
+    Float64(beta), task, alike, ActionRows(), GrowingVector{Int32}(), Tuple{Float64,Float32,UInt32,Int32}[], Int32[],
+    extension)
 
 needs_heap(::EntryRule) = true
 

@@ -68,7 +68,8 @@ function random_pddl(rng::AbstractRNG, objects = OBJECTS)
         (:predicates $predicates) $(join((action(rng, i) for i in 1:3), "\n"))\n)"""
     scope = objects[1:3]
     init = join((atom(rng, scope, eachindex(PREDICATES)) for _ in 1:rand(rng, 0:8)), " ")
-    problem = """(define (problem random) (:domain random) (:objects $(join(("$o - $type" for (o, type) in objects), " ")))
+    declared = join(("$o - $type" for (o, type) in objects), " ")
+    problem = """(define (problem random) (:domain random) (:objects $declared)
         (:init $init)\n(:goal $(formula(rng, scope, 3))))"""
     domain, problem
 end

@@ -88,7 +88,7 @@ end
     @test values == [PlanRank.evaluate(hmax, initial, 0) / 100]
     columns = PlanRank.ranking_columns(loaded, plan, "")
     @test columns[2][end] == Float32(cost) && columns[10] == Float32.(costs[columns[11].+1])
-    columns = PlanRank.entry_ranking_columns(loaded, plan, 0, "")
+    columns = PlanRank.entry_ranking_columns(loaded, plan, 0, "", false)
     @test columns[2][end] == Float32(cost) && columns[5] == Float32.(costs[columns[6].+1])
 end
 

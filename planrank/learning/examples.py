@@ -45,7 +45,8 @@ def build_example(
     states off the plan (see `Search.strays`)."""
     family = families.get(shape.family_name)
     if getattr(shape, "rank", "states") != "states":
-        entries = entry_ranking_of_plan(task, steps, detours, strays)
+        # Policies are searched with as they are: every action has a probability.
+        entries = entry_ranking_of_plan(task, steps, detours, strays, merge=shape.rank == "actions")
         return Example(entries, family.encode(task, entries.states, shape, entries.actions))
     ranking = ranking_of_plan(task, steps, strays)
     states = ranking.states[: ranking.length + 1] if path_only else ranking.states

@@ -100,10 +100,14 @@ class EntryRanking:
         return counted[self.action_offsets[1:]] - counted[self.action_offsets[:-1]]
 
 
-def entry_ranking_of_plan(task: Task, steps: list[str], detours: int = 0, strays: Sequence[str] = ()) -> EntryRanking:
+def entry_ranking_of_plan(
+    task: Task, steps: list[str], detours: int = 0, strays: Sequence[str] = (), *, merge: bool = False
+) -> EntryRanking:
     """As `ranking_of_plan`, for a network that ranks actions. The entries of `strays` compete too, and where these are
-    fewer, those of so many detours at each step, if there are any."""
-    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), detours, "\n".join(strays))
+    fewer, those of so many detours at each step, if there are any. With `merge`, as in `Search`, rows of actions have
+    one of those that are alike: the plan's own if it is among them."""
+    rest = detours, "\n".join(strays), merge
+    columns = julia.call_long("entry_ranking_columns", task.handle, "\n".join(steps), *rest)
     words, g, first_step, offsets, cost, action, leads_to, chosen = (np.array(julia.view(column)) for column in columns)
     path_g = g[: len(chosen) + 1]
     return EntryRanking(
