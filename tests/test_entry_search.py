@@ -67,6 +67,28 @@ def test_diving_finds_plans_and_evaluates_each_state_once(files):
     assert (result.status, result.search) == ("solved", "dive")
 
 
+def test_of_actions_that_are_alike_one_is_looked_at(tmp_path):
+    files = problem_of("gripper", tmp_path, balls=6)
+    task = load(*files)
+
+    def first_actions(merge):
+        search = Search(task, "gbfs", rank="actions", merge=merge)
+        search.expand()
+        names = task.names("operators")
+        return {names[o] for o in search.applicable().values}
+
+    assert len(first_actions(False)) == 6 * 2 + 1
+    assert {step.split()[0] for step in first_actions(True)} == {"(pick", "(move"} and len(first_actions(True)) == 2
+    model = fresh_model(task)
+    merged, whole = (solve(*files, "dive", model=model, merge=merge) for merge in (True, False))
+    assert merged.status == whole.status == "solved" and merged.statistics.expanded <= whole.statistics.expanded
+    lazy = [solve(*files, "lazy", "ff", merge=merge) for merge in (True, False)]
+    assert [one.status for one in lazy] == ["solved", "solved"]
+    assert lazy[0].statistics.evaluated <= lazy[1].statistics.evaluated
+    optimal = [solve(*files, "astar", model=model, merge=merge).status for merge in (True, False)]
+    assert optimal == ["solved", "solved"]
+
+
 def fresh_model(task):
     return Model.fresh(signature_of(task), Architecture(relaxed=False))
 

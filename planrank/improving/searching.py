@@ -110,7 +110,7 @@ def search_problem(
 def searched(model: Model, domain: str, problem: str, kept: dict[str, str], terms: Terms) -> Found:
     limits = Limits.of(terms.seconds)
     task = load(domain, problem, limits)
-    forward = Search(task, terms.search, rank=model.ranked_by(terms.search), limits=limits)
+    forward = Search(task, terms.search, rank=model.ranked_by(terms.search), merge=True, limits=limits)
     try:
         by, steps = "model", plan_within(forward, model.scorer(task, limits), terms.expansions, limits)
         expanded = forward.expanded
@@ -146,7 +146,7 @@ def fallback_plan(task: Task, domain: str, problem: str, terms: Terms) -> list[s
     if terms.fallback == "teacher":
         return builtin(Question(domain, problem, terms.teacher_time, allow_suboptimal=True)).steps
     limits = Limits.of(terms.seconds)
-    lazy = Search(task, "lazy", preferred=True, limits=limits)
+    lazy = Search(task, "lazy", preferred=True, merge=True, limits=limits)
     try:
         return plan_within(lazy, Heuristic(task, "ff", limits), terms.fallback_expansions, limits)
     finally:

@@ -79,7 +79,7 @@ def searched(
     """
     solved = expansions = steps = 0
     for task in tasks:
-        forward, scorer = Search(task, search, rank=rank, batch=batch), scorer_of(task)
+        forward, scorer = Search(task, search, rank=rank, merge=True, batch=batch), scorer_of(task)
         if forward.run(scorer, float("inf") if seconds is None else seconds, max_expansions) == "solved":
             solved += 1
             steps += len(forward.plan())

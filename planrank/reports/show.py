@@ -75,7 +75,7 @@ def show(
     rank, evaluator = guide.rank(search), guide.evaluator(task, limits)
     cost = None if plan is None else named(plan, lambda: plan_cost(task, steps, "the plan"))
     score, weights = score_of(evaluator), merit(search)
-    forward = Search(task, search, rank=rank, limits=limits)
+    forward = Search(task, search, rank=rank, merge=True, limits=limits)
     trace = record(forward, score, weights, expansions, limits, progress)
     status, reason = drive(forward, evaluator, limits, progress, time.time())
     counters = forward.statistics()

@@ -54,8 +54,8 @@ class Search:
     wastar then need a scorer that scores actions, or `expand`, `applicable` and `insert_actions` in turn. "dive", which
     ranks nothing else, is gbfs that every second time goes on from where it is, with the best action there. "lazy" is
     gbfs with such a list, in which every action has the value of the state it is taken in; with `preferred` it must be
-    run with hFF, and takes helpful actions first. Of actions that differ only in objects that nothing tells apart, such
-    lists have one, unless `merge` is False.
+    run with hFF, and takes helpful actions first. With `merge` such lists have one of the actions that differ only in
+    objects that nothing tells apart.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Search:
         *,
         rank: str = "states",
         preferred: bool = False,
-        merge: bool = True,
+        merge: bool = False,
         weight: float = 3.0,
         reopen: bool | None = None,
         ties: str | None = None,
