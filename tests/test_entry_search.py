@@ -77,8 +77,8 @@ def test_of_actions_that_are_alike_one_is_looked_at(tmp_path):
         names = task.names("operators")
         return {names[o] for o in search.applicable().values}
 
-    assert len(first_actions(False)) == 6 * 2 + 1
-    assert {step.split()[0] for step in first_actions(True)} == {"(pick", "(move"} and len(first_actions(True)) == 2
+    assert first_actions(True) < first_actions(False)
+    assert "left" in str(first_actions(True)) and "right" not in str(first_actions(True))
     model = fresh_model(task)
     merged, whole = (solve(*files, "dive", model=model, merge=merge) for merge in (True, False))
     assert merged.status == whole.status == "solved" and merged.statistics.expanded <= whole.statistics.expanded

@@ -16,8 +16,7 @@ ActionRows() = ActionRows(push!(GrowingVector{Int}(), 1), GrowingVector{Int32}()
 "Append the row of the state found last, without those that are as good as others in it."
 function add_row!(rows::ActionRows, generator::SuccessorGenerator, words, offset::Int, alike = nothing)
     empty!(rows.found)
-    applicable_operators!(rows.found, generator, words, offset)
-    drop_alike!(rows.found, alike, words, offset)
+    applicable_operators!(rows.found, generator, words, offset, alike)
     for operator in rows.found
         push!(rows.operators, operator)
         push!(rows.numbers, NaN32)

@@ -17,6 +17,9 @@ struct Alike
     size::Vector{Int32}                 # of the group, kept at its first object
     first_with::Dict{UInt128,Int32}
     kept::Dict{UInt64,Int32}            # operators by their hashes
+    hides::Bool                         # whether preconditions are about arguments and constants alone
+    most_arguments::Int
+    shown::Vector{UInt64}               # the facts of a state that operators to be kept may need
 end
 
 "The objects that may be alike, or nothing if there are none."
@@ -49,8 +52,12 @@ function Alike(domain::Domain, problem::Problem, task::Task, limits::Limits = Li
         end
     end
     Alike(task, staying, changing, copy(staying), zeros(Int32, length(staying)),
-        zeros(Int32, length(staying)), zeros(Int32, length(staying)), Dict{UInt128,Int32}(), Dict{UInt64,Int32}())
+        zeros(Int32, length(staying)), zeros(Int32, length(staying)), Dict{UInt128,Int32}(), Dict{UInt64,Int32}(),
+        !any(a -> has_quantifier(a.precondition), domain.actions),
+        maximum(a -> a.parameters, domain.actions; init = 0), zeros(UInt64, nwords(task)))
 end
+
+has_quantifier(f::Formula) = f.kind in (:exists, :forall) || any(has_quantifier, f.parts)
 
 function note_atoms!(staying, kind::Int, atoms::InitialAtoms, are_noted, values, ticker::Ticker)
     for i in 1:length(atoms)
@@ -105,22 +112,40 @@ function look!(alike::Alike, words, offset::Int)
 end
 
 """
-Of operators that differ only in objects that are alike in this state, keep the one that has the first of these. It is
-there if any is: what holds for one holds for all.
+The operators that are applicable in the state, but of those that differ only in objects that are alike there the one
+that has the first of these. It is applicable if any is: what holds for one holds for all.
 """
-function drop_alike!(found::Vector{Int32}, alike::Alike, words, offset::Int)
-    length(found) > 1 && look!(alike, words, offset) || return
-    n = 0
-    for operator in found
-        is_first(alike, operator) || continue
-        n += 1
-        found[n] = operator
+function applicable_operators!(found::Vector{Int32}, generator::SuccessorGenerator, words, offset::Int, alike::Alike)
+    look!(alike, words, offset) || return applicable_operators!(found, generator, words, offset)
+    if alike.hides
+        hide_later!(alike, words, offset)
+        applicable_operators!(found, generator, alike.shown, 0)
+    else
+        applicable_operators!(found, generator, words, offset)
     end
-    resize!(found, n)
-    nothing
+    filter!(operator -> is_first(alike, operator), found)
 end
 
-drop_alike!(found::Vector{Int32}, ::Nothing, words, offset::Int) = nothing
+applicable_operators!(found::Vector{Int32}, generator::SuccessorGenerator, words, offset::Int, ::Nothing) =
+    applicable_operators!(found, generator, words, offset)
+
+"Leave out facts of objects so far behind in their group that no operator that is kept has them: there may be millions."
+function hide_later!(alike::Alike, words, offset::Int)
+    args = alike.task.fact_args
+    for word in 1:nwords(alike.task)
+        alike.shown[word] = bits = words[offset+word]
+        while bits != 0
+            fact, lowest = 64 * (word - 1) + trailing_zeros(bits) + 1, bits & -bits
+            bits ⊻= lowest
+            @inbounds for k in args.offsets[fact]:args.offsets[fact+1]-1
+                object = args.values[k]
+                alike.group[object] != 0 && alike.place[object] > alike.most_arguments || continue
+                alike.shown[word] &= ~lowest
+                break
+            end
+        end
+    end
+end
 
 "Whether of each group its first objects stand in the operator, in their order."
 @inline function is_first(alike::Alike, operator::Int32)

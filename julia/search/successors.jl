@@ -74,10 +74,11 @@ end
 
 const WALKS = 20
 const WALK_LENGTH = 30
+const MOST_FOUND = 5_000_000            # operators on all walks: where each step has millions a few steps must do
 
 function truth_frequency(task::Task, generator::SuccessorGenerator, ticker::Ticker)
     frequency = zeros(Int, nfacts(task))
-    random = UInt64(20240229)
+    random, found = UInt64(20240229), 0
     applicable = Int32[]
     n = nwords(task)
     for _ in 1:WALKS
@@ -86,6 +87,8 @@ function truth_frequency(task::Task, generator::SuccessorGenerator, ticker::Tick
             look!(ticker)
             empty!(applicable)
             applicable_operators!(applicable, generator, state, 0)
+            found += length(applicable)
+            found > MOST_FOUND && return frequency
             isempty(applicable) && break
             random = random * 0x5851f42d4c957f2d + 0x14057b7ef767814f
             operator = applicable[(random>>33)%length(applicable)+1]

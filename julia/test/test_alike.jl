@@ -1,7 +1,7 @@
 using Random
 using Test
 using PlanRank
-using PlanRank: Alike, SuccessorGenerator, applicable_operators!, drop_alike!, fact_name, nfacts, nwords, row
+using PlanRank: Alike, SuccessorGenerator, applicable_operators!, nfacts, nwords, row
 
 isdefined(Main, :RandomPDDL) || include("random_pddl.jl")
 isdefined(Main, :RandomTasks) || include("random_tasks.jl")
@@ -63,9 +63,9 @@ successor_of(task, state, operator) = sort(successor(task, sort(state), operator
             words = PlanRank.pack_facts(state, nwords(task))
             found = applicable_operators!(Int32[], generator, words, 0)
             isempty(found) && break
-            kept = copy(found)
-            drop_alike!(kept, alike, words, 0)
+            kept = applicable_operators!(Int32[], generator, words, 0, alike)
             @test !isempty(kept) && issubset(kept, found)
+            any(!=(0), alike.group) && @test sort(kept) == sort(filter(o -> PlanRank.is_first(alike, o), found))
             gone = setdiff(found, kept)
             dropped += length(gone)
             if !isempty(gone)
@@ -112,4 +112,40 @@ end
         solved += whole[1] === :solved && whole[2] > 0
     end
     @test solved > 15
+end
+
+const SNACK = """(define (domain snack) (:requirements :typing) (:types bread filling child)
+    (:predicates (bread-there ?b - bread) (there ?f - filling) (salty ?f - filling) (made ?b - bread ?f - filling)
+        (wants-salt ?c - child) (fed ?c - child) (not-fed ?c - child))
+    (:action make :parameters (?b - bread ?f - filling) :precondition (and (bread-there ?b) (there ?f))
+        :effect (and (made ?b ?f) (not (bread-there ?b)) (not (there ?f))))
+    (:action feed :parameters (?c - child ?b - bread ?f - filling) :precondition (and (made ?b ?f) (not-fed ?c))
+        :effect (and (fed ?c) (not (made ?b ?f))))
+    (:action feed-salt :parameters (?c - child ?b - bread ?f - filling)
+        :precondition (and (made ?b ?f) (salty ?f) (wants-salt ?c)) :effect (and (fed ?c) (not (made ?b ?f)))))"""
+
+@testset "facts of objects far behind are not needed" begin
+    n = 9
+    names(kind) = join(("$kind$i" for i in 1:n), " ")
+    facts(head, kind, those) = join(("($head $kind$i)" for i in those), " ")
+    problem = """(define (problem p) (:domain snack)
+        (:objects $(names("b")) - bread $(names("f")) - filling $(names("c")) - child)
+        (:init $(facts("bread-there", "b", 1:n)) $(facts("there", "f", 1:n)) $(facts("salty", "f", 4:7))
+            $(facts("wants-salt", "c", 6:n)) $(facts("not-fed", "c", 1:n)))
+        (:goal (and $(facts("fed", "c", 1:n)))))"""
+    l = PlanRank.load(PlanRank.Source("domain", SNACK), PlanRank.Source("problem", problem))
+    alike, generator = Alike(l.domain, l.problem, l.task), SuccessorGenerator(l.task)
+    @test alike.hides
+    state, rng, dropped = sort(Int.(l.task.init)), MersenneTwister(1), 0
+    for step in 1:14
+        words = PlanRank.pack_facts(state, nwords(l.task))
+        found = applicable_operators!(Int32[], generator, words, 0)
+        isempty(found) && break
+        kept = applicable_operators!(Int32[], generator, words, 0, alike)
+        @test sort(kept) == sort(filter(o -> PlanRank.is_first(alike, o), found))
+        step == 1 && @test length(found) == n * n && length(kept) == 2     # salty and not
+        dropped += length(found) - length(kept)
+        state = Int.(successor_of(l.task, state, rand(rng, found)))
+    end
+    @test dropped > 200
 end
