@@ -1,6 +1,7 @@
 """A model in the search: the same algorithm as ever, found by the domain, refused in one sentence."""
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -20,6 +21,7 @@ from planrank.models.model import Model
 from planrank.problems.folders import own_domain_file
 from planrank.problems.random_problems import GENERATORS
 from planrank.search import forward
+from planrank.search.solve import Patience
 
 DOMAINS = paths.shared() / "domains"
 BLOCKS = DOMAINS / "blocksworld/domain.pddl"
@@ -371,6 +373,14 @@ def test_a_model_that_finds_nothing_makes_way_for_hff(tmp_path):
     assert found.plan == alone.plan and found.statistics.expanded > alone.statistics.expanded
     quick = generate(tmp_path, "gripper", balls=1)
     assert solve(*quick, model=fresh(quick), fallback=60).search == "gbfs"
+
+
+def test_a_model_that_comes_nearer_is_given_more_time(monkeypatch):
+    clock = iter([0, 5, 15, 29, 31, 38, 47, 49])  # seconds
+    monkeypatch.setattr("planrank.search.solve.time.time", lambda: next(clock))
+    patience = Patience(30)
+    told = [patience.is_over(best) for best in (math.inf, 9.0, 8.0, 8.0, 7.0, 7.0, 7.0)]
+    assert told == [False] * 6 + [True]
 
 
 def test_a_model_that_fills_the_memory_makes_way_for_hff(tmp_path, monkeypatch):

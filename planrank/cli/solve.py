@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     "--fallback",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="If a model has found no plan by then, or gives up, go on with lazy and ff.",
+    help="If a model has found no plan by then and comes no nearer to one, or gives up, go on with lazy and ff.",
 )
 @limit_options
 @click.option(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from planrank.search.guides import Guide, fitting_guide, takes_preferred, wanted
 from planrank.search.plans import SHORTENING_SECONDS, validated_cost
 from planrank.task import Source, Task, load
 
+PATIENCE = 1 / 3  # of its seconds: so long a guide may go on after them without coming nearer to a plan
 EXIT_OF_STATUS = {
     "solved": Exit.OK,
     "unsolvable": Exit.UNSOLVABLE,
@@ -105,7 +107,8 @@ def solve(
     lazy with hFF takes its helpful actions first, unless `preferred` is False. Of actions that differ only in objects
     that nothing tells apart, one is looked at, unless `merge` is False; for searches that rank actions, and lazy.
     `shorten` leaves out steps of the plan that the goal does not need.
-    A model that has found no plan after `fallback` seconds, gives up or fills the memory makes way for lazy with hFF.
+    A model that has found no plan after `fallback` seconds and comes no nearer to one for a third of them, gives up or
+    fills the memory makes way for lazy with hFF.
     `time_limit` is in seconds from `started` (a value of `time.time()`, by default now), `memory_limit` in megabytes of
     resident memory of the whole process. `progress` is called after every slice with the counters and the seconds.
     """
@@ -122,6 +125,20 @@ def solve(
             raise
         attempt.status, attempt.reason = f"out of {e.kind}", e.message
     return attempt.result(started)
+
+
+class Patience:
+    """With a guide that has another behind it: for so many seconds, and on as long as values fall."""
+
+    def __init__(self, seconds: float):
+        self.seconds, self.best = seconds, math.inf
+        self.began = self.fell = time.time()
+
+    def is_over(self, best_h: float) -> bool:
+        now = time.time()
+        if best_h < self.best:
+            self.best, self.fell = best_h, now
+        return now - self.began >= self.seconds and now - self.fell >= PATIENCE * self.seconds
 
 
 class Attempt:
@@ -168,8 +185,7 @@ class Attempt:
         self.guide = self.guide or fitting_guide(task, self.search, self.rank)
         if self.fallback is None or self.guide.model is None:
             return self.searched(task, self.guide, self.limits, options)
-        deadline = min(self.limits.deadline, time.time() + self.fallback)
-        forward = self.searched(task, self.guide, replace(self.limits, deadline=deadline), options)
+        forward = self.searched(task, self.guide, self.limits, options, Patience(self.fallback))
         if self.status in ("solved", "unsolvable") or self.limits.seconds_left() <= 0:
             return forward
         if forward is not None:
@@ -180,7 +196,9 @@ class Attempt:
         options = options | {"ties": None, "reopen": None, "preferred": True}
         return self.searched(task, self.guide, self.limits, options)
 
-    def searched(self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any]) -> Search | None:
+    def searched(
+        self, task: Task, guide: Guide, limits: Limits, options: dict[str, Any], patience: Patience | None = None
+    ) -> Search | None:
         """The search when it has ended, for whatever reason, None if time or memory was spent before it began; its
         counters are added to those there are."""
         before = self.counters
@@ -188,7 +206,7 @@ class Attempt:
         try:
             forward = Search(task, self.search, rank=guide.rank(self.search), limits=limits, **options)
             evaluator = guide.evaluator(task, limits)
-            self.status, self.reason = drive(forward, evaluator, limits, self.progress, self.began)
+            self.status, self.reason = drive(forward, evaluator, limits, self.progress, self.began, patience)
         except PlanrankError as e:
             if e.kind not in ("time", "memory"):
                 raise
@@ -225,13 +243,20 @@ def is_full(limits: Limits) -> bool:
 
 
 def drive(
-    search: Search, evaluator: Evaluator, limits: Limits, progress: Callable | None, started: float
+    search: Search,
+    evaluator: Evaluator,
+    limits: Limits,
+    progress: Callable | None,
+    started: float,
+    patience: Patience | None = None,
 ) -> tuple[str, str]:
-    """Slices until the search ends or a limit is met; the status and the reason for it."""
+    """Slices until the search ends, a limit is met or patience is over; the status and the reason for it."""
     while True:
         left = limits.seconds_left()
         if left <= 0:
             return "out of time", "the time limit was met while searching"
+        if patience is not None and patience.is_over(search.statistics().best_h):
+            return "gave up", "the model came no nearer to a plan"
         status = search.run(evaluator, min(SLICE_SECONDS, left))
         if progress is not None:
             progress(search.statistics(), time.time() - started)
