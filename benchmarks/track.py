@@ -5,7 +5,7 @@
 FOLDER has a folder for each domain, with domain.pddl, training/ and testing/ and perhaps validation/. For each domain a
 model is trained by `planrank train --select --validation-instances 20` on one core: training problems with the plans
 beside them, and, to choose networks and weights by, those of validation and those without plans. Then every test
-problem is solved by `planrank solve --search dive --fallback 30` with that model, by LAMA-first and by Fast Downward's
+problem is solved by `planrank solve --search dive --fallback 20` with that model, by LAMA-first and by Fast Downward's
 GBFS with hFF, in 60 s and 8 GB for each whole cold process. `--part validation` does the same on the validation
 problems, `--part large` on random ones about as large as the hard ones, both to choose by; test problems are for the
 table alone. Everything can be interrupted and goes on where it was; models and rows are kept in the folder --work. A
@@ -76,7 +76,7 @@ class Bench:
     def wanted(self, domain: str) -> list[Row]:
         instances, config = self.instances(domain), self.configuration(domain)
         settings = {"time_limit": self.options.seconds, "memory_limit": MEGABYTES, "batch": 1, "cold": True}
-        settings["fallback"] = self.options.seconds / 2
+        settings["fallback"] = self.options.seconds / 3
         guides = [Guide.of_model(config["out"])] if is_trained(config) else []
         ours = runs(instances, guides, ["dive"], settings) if guides else []
         return ours + peer_runs(instances, PEERS, self.options.seconds)
