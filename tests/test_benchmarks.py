@@ -60,10 +60,10 @@ def test_separable(tmp_path):
 
 def test_defaults(tmp_path):
     tables = quick("defaults.py", tmp_path)
-    found = columns(tables, "choice", "trainings", "problems", "solved", "default's")
-    assert [row[:3] for row in found] == [("default", "1", "1"), ("layers 1", "1", "1")]
+    found = columns(tables, "choice", "trainings", "problems", "solved", "dim 32's")
+    assert [row[:3] for row in found] == [("dim 32", "1", "1"), ("layers 1", "1", "1")]
     assert all(0 <= float(share) <= 1 for row in found for share in row[3:])
-    assert [row[0] for row in columns(tables, "domain", "default", "layers 1")] == ["track/ferry"]
+    assert [row[0] for row in columns(tables, "domain", "dim 32", "layers 1")] == ["track/ferry"]
 
 
 def test_batch(tmp_path):
