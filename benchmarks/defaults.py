@@ -96,8 +96,8 @@ def report(bench: Bench) -> None:
             rows[choice, domain, seed] = row
     kept = [rows[key] for key in sorted(rows, key=order)]
     head = (
-        f"{bench.options.steps:,} steps of {STATES_PER_STEP} states, the default configuration, 32 wide, but for what is "
-        f"named; GBFS, 5 s and 1,000 expansions for each validation problem; {machine()}."
+        f"{bench.options.steps:,} steps of {STATES_PER_STEP} states, the default configuration, 32 wide, but for what "
+        f"is named; GBFS, 5 s and 1,000 expansions for each validation problem; {machine()}."
     )
     lines = ["# Which defaults", "", head, "", *summary(rows), "", DOMAINS_TITLE, "", *by_domain(rows)]
     write(bench.options.results, "defaults", lines, kept)
