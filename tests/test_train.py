@@ -13,6 +13,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from planrank.learning.config import TrainConfig
 from planrank.learning.example_store import ExampleStore
 from planrank.learning.examples import Example
 from planrank.learning.selection import Figures, searched
-from planrank.learning.train import chosen, name_of, train
+from planrank.learning.train import candidates, chosen, finalists, name_of, train
 from planrank.learning.training_data import TrainingData
 from planrank.problems.folders import find_instances
 from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
@@ -189,14 +190,29 @@ def command_of(config, *more):
 def test_select_tries_networks_of_both_families_and_trains_the_best_two(config, jobs):
     said = []
     model = train(config(select=True, steps=80, jobs=jobs), say=said.append)
-    *tried, first, second = [text.rpartition(":")[0] for text in said if "validation instances" in text]
+    names = [text.rpartition(":")[0] for text in said if "validation instances" in text]
+    tried, (first, *_, second) = names[:4], names[4:]
+    assert 2 <= len(names[4:]) <= 3
     assert sum(name.startswith("trial: objects-") for name in tried) == 2
     assert sum(name.startswith("trial: layers") for name in tried) == 2
     assert first != second and {f"trial: {first}", f"trial: {second}"} <= set(tried)
     training = model.metadata["training"]
-    assert f"{model.architecture}-seed0" in (first, second)
+    assert f"{model.architecture}-seed0" in names[4:]
     assert training["steps"] == 80
     assert Model.load(config().out).family.name == model.family.name == training["family"]
+
+
+def test_the_cheapest_network_is_trained_in_full_unless_it_is_far_behind(config):
+    networks = candidates(config(select=True))
+
+    def picked(*figures):
+        model = SimpleNamespace(metadata={"figures": {"seconds": 1.0}})
+        outcomes = [trainer.Outcome(model, Figures(*one, 0)) for one in figures]
+        return [networks.index(one) for one in finalists(list(zip(networks, outcomes, strict=True)), lambda text: None)]
+
+    assert picked((12, 20, 900), (20, 20, 100), (20, 20, 90), (3, 20, 900)) == [0, 1, 2]
+    assert picked((9, 20, 900), (20, 20, 100), (20, 20, 90), (3, 20, 900)) == [1, 2]
+    assert picked((20, 20, 80), (20, 20, 100), (20, 20, 90), (3, 20, 900)) == [0, 2]
 
 
 def test_of_networks_the_first_stays_unless_another_is_clearly_better():

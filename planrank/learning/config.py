@@ -98,7 +98,7 @@ class TrainConfig(Architecture, GridArchitecture, RelationalArchitecture):
     select: bool = option(
         False,
         "Try several networks that see and weigh different things with a quarter of the steps each, train the two that "
-        "validate best in full, and keep the better one.",
+        "validate best in full, and the cheapest if it is not far behind, and keep the best one.",
     )
     grid: bool = option(False, "Train with layers 1, 2, 3, dim 4, 8, 16, with and without residual; keep the best.")
 

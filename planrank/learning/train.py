@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MODEL = "model.safetensors"  # of a candidate that was trained apart
 TRIAL = 4  # of the steps of a training, how many it takes to compare networks: one of so many
 TRIALS = "trials"  # the folder of these
-FINALISTS = 2  # so many of the networks compared are trained in full
+FINALISTS = 2  # so many of the networks compared are trained in full, and the first if it solves such a share
+NOT_FAR_BEHIND = 0.5
 TORCH_SCRATCH = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -93,9 +94,13 @@ def chosen(
 
 
 def finalists(tried: list[tuple[TrainConfig, Outcome]], say: Callable[[str], None]) -> list[TrainConfig]:
-    """Those whose trials went best, in the order they had; the first, where nothing tells how they went."""
+    """Those whose trials went best, in the order they had, and the first if it is not far behind: it costs the least, in
+    large problems many times less, and may catch up. The first too, where nothing tells how they went."""
     judged = [(outcome.figures.merit, one) for one, outcome in tried if outcome.figures]
     best = [one for _, one in sorted(judged, key=lambda each: each[0])[:FINALISTS]]
+    cheapest, figures = tried[0][0], tried[0][1].figures
+    if figures and figures.solved >= NOT_FAR_BEHIND * max(-merit[0] for merit, _ in judged):
+        best.append(cheapest)
     found = [(one, outcome) for one, outcome in tried if one in best] or tried[:1]
     seconds = TRIAL * sum(outcome.model.metadata["figures"]["seconds"] for _, outcome in found)
     say(f"{', '.join(name_of(one) for one, _ in found)}: now in full, about {seconds / 60:.0f} minutes")
