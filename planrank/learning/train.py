@@ -94,8 +94,8 @@ def chosen(
 
 
 def finalists(tried: list[tuple[TrainConfig, Outcome]], say: Callable[[str], None]) -> list[TrainConfig]:
-    """Those whose trials went best, in the order they had, and the first if it is not far behind: it costs the least, in
-    large problems many times less, and may catch up. The first too, where nothing tells how they went."""
+    """Those whose trials went best, in the order they had, and the first if it is not far behind: it costs the least,
+    in large problems many times less, and may catch up. The first too, where nothing tells how they went."""
     judged = [(outcome.figures.merit, one) for one, outcome in tried if outcome.figures]
     best = [one for _, one in sorted(judged, key=lambda each: each[0])[:FINALISTS]]
     cheapest, figures = tried[0][0], tried[0][1].figures
