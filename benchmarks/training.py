@@ -10,7 +10,7 @@ from planrank import PlanrankError, TrainConfig, load
 from planrank.console import Progress, say
 from planrank.files import make_folder, read_toml
 from planrank.learning.config import OPTIONS
-from planrank.learning.train import candidates
+from planrank.learning.train import trainings
 from planrank.models.model import Model
 from planrank.parallel.pool import Job, pool_of
 from planrank.problems import splits
@@ -98,7 +98,7 @@ def is_trained(config: Settings) -> bool:
     if not file.is_file():
         return False
     before = Model.load(file).metadata["training"]
-    differences = [one.differing(before) for one in candidates(TrainConfig(**config))]
+    differences = [one.differing(before) for one in trainings(TrainConfig(**config))]
     if all(differences):
         told = ", ".join(f"{name} {before.get(name)}, now {config[name]}" for name in min(differences, key=len))
         raise PlanrankError(f"trained with {told}; remove it or choose another --work", file=str(file))

@@ -26,7 +26,7 @@ from planrank.learning.config import TrainConfig
 from planrank.learning.example_store import ExampleStore
 from planrank.learning.examples import Example
 from planrank.learning.selection import Figures, searched
-from planrank.learning.train import candidates, chosen, finalists, name_of, train
+from planrank.learning.train import candidates, chosen, finalists, name_of, train, trainings
 from planrank.learning.training_data import TrainingData
 from planrank.problems.folders import find_instances
 from planrank.problems.labelled_plans import LabelledPlan, labelled_plan_text
@@ -198,7 +198,7 @@ def test_select_tries_networks_of_both_families_and_trains_the_best_two(config, 
     assert first != second and {f"trial: {first}", f"trial: {second}"} <= set(tried)
     training = model.metadata["training"]
     assert f"{model.architecture}-seed0" in names[4:]
-    assert training["steps"] == 80
+    assert training["steps"] in (80, 20), "the better one of a trial and of what it was a trial for"
     assert Model.load(config().out).family.name == model.family.name == training["family"]
 
 
@@ -224,6 +224,15 @@ def test_of_networks_the_first_stays_unless_another_is_clearly_better():
     assert picked((0, (10, 1000)), (1, (10, 960)), (2, (9, 10))) == 0
     assert picked((0, (10, 1000)), (1, (10, 510)), (2, (10, 490))) == 2
     assert picked((0, (10, 1000)), (1, (11, 9000)), (2, (11, 8000))) == 1
+
+
+def test_a_trial_that_did_better_than_the_whole_training_is_kept(config, monkeypatch):
+    """As seldom as that is, here it always is: by what is said of the figures."""
+    seen = iter([(9, 5), (9, 5), (3, 5), (2, 5), *[(8, 9)] * 20])
+    monkeypatch.setattr(trainer, "figures_of", lambda *_: (lambda s: Figures(s[0], 10, s[1], 1))(next(seen)))
+    model = train(config(select=True, steps=80, validate_every=80))
+    assert model.metadata["training"]["steps"] == 20
+    assert trainings(config(select=True, steps=80))[4].steps == 20
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(config, tmp_path):

@@ -73,10 +73,15 @@ def run(config: TrainConfig, resume: bool, say: Callable[[str], None]) -> Model:
             say(
                 f"{len(trials)} trials of {trials[0].steps:,} steps, then the best in full, {config.steps:,} steps each"
             )
-            outcomes = train_these(config, trials, data, folder / TRIALS, resume, lambda text: say(f"trial: {text}"))
-            tried = finalists([(tried[trials.index(trial)], outcome) for trial, outcome in outcomes], say)
+            short = list(train_these(config, trials, data, folder / TRIALS, resume, lambda text: say(f"trial: {text}")))
+            tried = finalists([(tried[trials.index(trial)], outcome) for trial, outcome in short], say)
             is_better = Figures.clearly_better_than
-        _, best = chosen(train_these(config, tried, data, folder, resume, say), is_better)
+        outcomes = train_these(config, tried, data, folder, resume, say)
+        if config.select:
+            # Longer trainings see more of the problems they learn from, and some do worse on larger ones.
+            by_name = {name_of(one): (one, outcome) for one, outcome in short}
+            outcomes = (chosen([whole, by_name[name_of(whole[0])]], Figures.better_than) for whole in outcomes)
+        _, best = chosen(outcomes, is_better)
         best.model.save(out)
     return best.model
 
@@ -236,6 +241,12 @@ def candidates(config: TrainConfig) -> list[TrainConfig]:
     seeds = range(config.seed, config.seed + config.seeds)
     alone: dict[str, Any] = {"grid": False, "select": False, "seeds": 1, "jobs": None, "cluster": None}
     return [config.with_network(**alone, seed=seed, **shape) for shape in shapes for seed in seeds]
+
+
+def trainings(config: TrainConfig) -> list[TrainConfig]:
+    """All whose weights may be kept."""
+    found = candidates(config)
+    return found + [trial_of(one) for one in found] if config.select else found
 
 
 def trial_of(candidate: TrainConfig) -> TrainConfig:
