@@ -58,6 +58,12 @@ def test_separable(tmp_path):
     assert domain == "ferry" and int(pairs.replace(",", "")) > 0 and 0 <= float(share) < 100
 
 
+def test_merging(tmp_path):
+    rows = columns(quick("merging.py", tmp_path), "domain", "guide", "merged", "solved", "actions at first")
+    assert [row[:4] for row in rows] == [("ferry", "lazy, hFF", merged, "1") for merged in ("yes", "no")]
+    assert 0 < int(rows[0][4]) <= int(rows[1][4])
+
+
 def test_defaults(tmp_path):
     tables = quick("defaults.py", tmp_path)
     found = columns(tables, "choice", "trainings", "problems", "solved", "dim 32's")
