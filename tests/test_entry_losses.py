@@ -12,7 +12,7 @@ from test_ranking import SIZES, PlanEntries, any_path, gone_astray
 
 from planrank import Architecture, Model, PlanrankError, julia, load, solve
 from planrank.choices import LOSSES, REDUCTIONS, SURROGATES
-from planrank.learning.examples import build_example
+from planrank.learning.examples import Example
 from planrank.learning.ranking import entry_ranking_of_plan
 from planrank.models.family import ScoredActions
 from planrank.models.hypergraph.signature import signature_of
@@ -197,8 +197,9 @@ def real_cases(tmp_path_factory):
         task, plan = load(domain, problem), solve(domain, problem, "gbfs", "ff").plan
         shape = Architecture(layers=1, dim=4, rank="actions", value="pooled", relaxed=False)  # without ties
         net = Trainable(Model.fresh(signature_of(task), shape), torch.float64)
-        example = build_example(task, plan, shape)
-        seen, scored = net(example), net.start.family.scored_actions(net.inputs(example))
+        entries, family = entry_ranking_of_plan(task, plan), net.start.family
+        example = Example(entries, family.encode(task, entries.states, shape, entries.actions))
+        seen, scored = net(example), family.scored_actions(net.inputs(example))
         found[name] = Case(task, plan, scored=scored, values=seen.values, scores=seen.scores), seen
     return found
 

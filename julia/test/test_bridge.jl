@@ -31,7 +31,7 @@ end
 load_ring(n) = PlanRank.load(Source("ring", RING), Source("problem", ring_problem(n)), LIMITLESS...)
 
 new_search(loaded, name, entries = false, preferred = false) =
-    PlanRank.new_search(loaded, name, entries, preferred, 3.0, nothing, nothing, 1, 0, LIMITLESS...)
+    PlanRank.new_search(loaded, name, entries, preferred, false, 3.0, nothing, nothing, 1, 0, LIMITLESS...)
 
 plan_and_cost(loaded, search) =
     (plan = PlanRank.plan_lines(search); (plan, PlanRank.validate(loaded, plan, "plan")[2]))

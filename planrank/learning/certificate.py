@@ -103,11 +103,14 @@ def merit(search: str, weight: float = 3.0) -> tuple[float, float]:
 
 
 def score_of(evaluator: Evaluator) -> Score:
-    """The evaluator's values, each asked for once: those of a model may differ in the last bit from batch to batch."""
+    """The evaluator's values, each asked for once: those of a model may differ in the last bit from batch to batch. A
+    search that merges asks for fewer actions of a state."""
     known: dict[bytes, np.ndarray] = {}
 
     def score(states: np.ndarray, actions: Rows | None = None) -> np.ndarray:
         keys = [state.tobytes() for state in states]
+        if actions is not None:
+            keys = [key + actions.part(i, i + 1).values.tobytes() for i, key in enumerate(keys)]
         new = [i for i, key in enumerate(keys) if key not in known]
         if new and actions is None:
             values = evaluator.values(np.ascontiguousarray(states[new])).astype(np.float32)
