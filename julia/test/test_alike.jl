@@ -9,8 +9,19 @@ using .RandomPDDL, .RandomTasks
 
 const TWINS = [RandomPDDL.OBJECTS; [("o4", "big"), ("o5", "big"), ("o6", "small"), ("o7", "other")]]
 
-task_with_twins(seed) = PlanRank.load((PlanRank.Source("text", text) for text in
-    random_pddl(MersenneTwister(seed), TWINS))...)
+"A random task of at most so many operators, and its objects that may be alike; nothing if it has none."
+function twins(seed, most)
+    texts = random_pddl(MersenneTwister(seed), TWINS)
+    l = try
+        PlanRank.load((PlanRank.Source("text", text) for text in texts)...)
+    catch e
+        e isa PlanRank.PlanRankError || rethrow()
+        return nothing
+    end
+    0 < PlanRank.noperators(l.task) < most || return nothing
+    alike = Alike(l.domain, l.problem, l.task)
+    alike === nothing ? nothing : (l, alike)
+end
 
 function permutations(items)
     length(items) <= 1 && return [items]
@@ -47,16 +58,10 @@ successor_of(task, state, operator) = sort(successor(task, sort(state), operator
 @testset "what is dropped leads where something leads that is kept, but for names" begin
     dropped = 0
     for seed in 1:200
-        l = try
-            task_with_twins(seed)
-        catch e
-            e isa PlanRank.PlanRankError || rethrow()
-            continue
-        end
+        found = twins(seed, 2000)
+        found === nothing && continue
+        l, alike = found
         task = l.task
-        0 < PlanRank.noperators(task) < 2000 || continue
-        alike = Alike(l.domain, l.problem, task)
-        alike === nothing && continue
         generator, rng = SuccessorGenerator(task), MersenneTwister(seed)
         state, names = sort(Int.(task.init)), nothing
         for _ in 1:4
@@ -98,15 +103,9 @@ end
 @testset "plans cost the same with one of each, and are found or not" begin
     solved = 0
     for seed in 1:600
-        l = try
-            task_with_twins(seed)
-        catch e
-            e isa PlanRank.PlanRankError || rethrow()
-            continue
-        end
-        0 < PlanRank.noperators(l.task) < 500 || continue
-        alike = Alike(l.domain, l.problem, l.task)
-        alike === nothing && continue
+        found = twins(seed, 500)
+        found === nothing && continue
+        l, alike = found
         whole = outcome(l.task, nothing)
         whole[1] === :running || @test outcome(l.task, alike) == whole
         solved += whole[1] === :solved && whole[2] > 0
