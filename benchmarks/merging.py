@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 import script
-from coverage_tables import mean_of, per_step
+from coverage_tables import mean_of, per_step, solved
 from tables import machine, markdown, write
 from toy import toy_problems
 from track import DOMAINS
@@ -84,17 +84,17 @@ def row_of(instance: Instance, settings: dict, seconds: float) -> dict:
 
 
 def line_of(one: dict) -> list[str]:
-    solved = [row for row in one["rows"] if row["status"] == "solved"]
-    per = per_step(one["rows"])
+    rows = one["rows"]
+    per, seconds = per_step(rows), mean_of(rows, "seconds")
     return [
         one["domain"],
         one["guide"],
         "yes" if one["merge"] else "no",
-        str(len(one["rows"])),
-        str(len(solved)),
+        str(len(rows)),
+        str(len(solved(rows))),
         f"{statistics.median(one['actions']):,.0f}",
         "-" if per is None else f"{per:.2f}",
-        "-" if not solved else f"{mean_of(solved, 'seconds'):.1f}",
+        "-" if seconds is None else f"{seconds:.1f}",
     ]
 
 

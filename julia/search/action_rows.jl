@@ -13,7 +13,7 @@ ActionRows() = ActionRows(push!(GrowingVector{Int}(), 1), GrowingVector{Int32}()
 
 @inline row_length(rows::ActionRows, id::Integer) = rows.first[id+1] - rows.first[id]
 
-"Append the row of the state found last, without those that are as good as others in it."
+"Append the row of the state found last; with `alike` one of the operators that are alike."
 function add_row!(rows::ActionRows, generator::SuccessorGenerator, words, offset::Int, alike = nothing)
     empty!(rows.found)
     applicable_operators!(rows.found, generator, words, offset, alike)

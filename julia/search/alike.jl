@@ -149,21 +149,14 @@ end
 
 "Whether of each group its first objects stand in the operator, in their order."
 @inline function is_first(alike::Alike, operator::Int32)
-    args = alike.task.op_args
-    @inbounds from, to = args.offsets[operator], args.offsets[operator+1] - 1
-    @inbounds for k in from:to
-        object = args.values[k]
-        group = alike.group[object]
-        group == 0 && continue
-        place = 1
-        for earlier in from:k-1
-            other = args.values[earlier]
-            other == object && @goto known
-            # Its place is right: each of the group that is met for the first time adds one.
-            alike.group[other] == group && (place = max(place, alike.place[other] + 1))
+    args, group, place = row(alike.task.op_args, operator), alike.group, alike.place
+    for (i, object) in enumerate(args)
+        group[object] == 0 && continue
+        last = Int32(0)                 # of the places of its group that stand before it
+        for j in 1:i-1
+            group[args[j]] == group[object] && (last = max(last, place[args[j]]))
         end
-        alike.place[object] == place || return false
-        @label known
+        place[object] <= last + 1 || return false
     end
     true
 end
@@ -208,7 +201,8 @@ function are_alike(alike::Alike, a::Int32, b::Int32)
     task, group = alike.task, alike.group
     task.op_schema[a] == task.op_schema[b] || return false
     mine, others = row(task.op_args, a), row(task.op_args, b)
-    all(i -> mine[i] == others[i] ? group[mine[i]] == 0 || first_place(mine, i) == first_place(others, i) :
-             group[mine[i]] != 0 && group[mine[i]] == group[others[i]] &&
-             first_place(mine, i) == first_place(others, i), eachindex(mine))
+    all(eachindex(mine)) do i
+        group[mine[i]] == group[others[i]] || return false
+        group[mine[i]] == 0 ? mine[i] == others[i] : first_place(mine, i) == first_place(others, i)
+    end
 end

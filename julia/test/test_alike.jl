@@ -9,18 +9,22 @@ using .RandomPDDL, .RandomTasks
 
 const TWINS = [RandomPDDL.OBJECTS; [("o4", "big"), ("o5", "big"), ("o6", "small"), ("o7", "other")]]
 
-"A random task of at most so many operators, and its objects that may be alike; nothing if it has none."
-function twins(seed, most)
-    texts = random_pddl(MersenneTwister(seed), TWINS)
-    l = try
-        PlanRank.load((PlanRank.Source("text", text) for text in texts)...)
-    catch e
-        e isa PlanRank.PlanRankError || rethrow()
-        return nothing
+"Random tasks of fewer than so many operators, with the objects of each that may be alike; those that have some."
+function twins(seeds, most)
+    found = Tuple{Int,PlanRank.LoadedTask,Alike}[]
+    for seed in seeds
+        texts = random_pddl(MersenneTwister(seed), TWINS)
+        l = try
+            PlanRank.load((PlanRank.Source("text", text) for text in texts)...)
+        catch e
+            e isa PlanRank.PlanRankError || rethrow()
+            continue
+        end
+        0 < PlanRank.noperators(l.task) < most || continue
+        alike = Alike(l.domain, l.problem, l.task)
+        alike === nothing || push!(found, (seed, l, alike))
     end
-    0 < PlanRank.noperators(l.task) < most || return nothing
-    alike = Alike(l.domain, l.problem, l.task)
-    alike === nothing ? nothing : (l, alike)
+    found
 end
 
 function permutations(items)
@@ -57,10 +61,7 @@ successor_of(task, state, operator) = sort(successor(task, sort(state), operator
 
 @testset "what is dropped leads where something leads that is kept, but for names" begin
     dropped = 0
-    for seed in 1:200
-        found = twins(seed, 2000)
-        found === nothing && continue
-        l, alike = found
+    for (seed, l, alike) in twins(1:200, 2000)
         task = l.task
         generator, rng = SuccessorGenerator(task), MersenneTwister(seed)
         state, names = sort(Int.(task.init)), nothing
@@ -102,10 +103,7 @@ end
 
 @testset "plans cost the same with one of each, and are found or not" begin
     solved = 0
-    for seed in 1:600
-        found = twins(seed, 500)
-        found === nothing && continue
-        l, alike = found
+    for (_, l, alike) in twins(1:600, 500)
         whole = outcome(l.task, nothing)
         whole[1] === :running || @test outcome(l.task, alike) == whole
         solved += whole[1] === :solved && whole[2] > 0

@@ -101,10 +101,11 @@ def chosen(
 def finalists(tried: list[tuple[TrainConfig, Outcome]], say: Callable[[str], None]) -> list[TrainConfig]:
     """Those whose trials went best, in the order they had, and the first if it is not far behind: it costs the least,
     in large problems many times less, and may catch up. The first too, where nothing tells how they went."""
-    judged = [(outcome.figures.merit, one) for one, outcome in tried if outcome.figures]
-    best = [one for _, one in sorted(judged, key=lambda each: each[0])[:FINALISTS]]
-    cheapest, figures = tried[0][0], tried[0][1].figures
-    if figures and figures.solved >= NOT_FAR_BEHIND * max(-merit[0] for merit, _ in judged):
+    judged = [(outcome.figures, one) for one, outcome in tried if outcome.figures]
+    judged.sort(key=lambda each: each[0].merit)
+    best = [one for _, one in judged[:FINALISTS]]
+    cheapest, outcome = tried[0]
+    if outcome.figures and outcome.figures.solved >= NOT_FAR_BEHIND * judged[0][0].solved:
         best.append(cheapest)
     found = [(one, outcome) for one, outcome in tried if one in best] or tried[:1]
     seconds = TRIAL * sum(outcome.model.metadata["figures"]["seconds"] for _, outcome in found)

@@ -81,8 +81,9 @@ class Search:
         self.takes_policy = name in POLICY_SEARCHES
         self.ranks_actions = rank == "actions"
         self.has_entries = self.ranks_actions or name == "lazy"
-        options = (merge, weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
-        self.handle = julia.call_long("new_search", task.handle, name, self.ranks_actions, preferred, *options)
+        options = (weight, reopen, ties, batch, seed, limits.deadline, limits.memory)
+        kind = (name, self.ranks_actions, preferred, merge and self.has_entries)
+        self.handle = julia.call_long("new_search", task.handle, *kind, *options)
 
     @classmethod
     def below(cls, task: Task, windows: Any, name: str, weight: float, limits: Limits) -> Search:
